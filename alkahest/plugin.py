@@ -1,0 +1,263 @@
+"""What a plugin author imports: the hook marker, the API number, descriptors and protocols.
+
+A plugin is a light module named by an entry point of the group ``alkahest.backends``. It sets
+``ALKAHEST_PLUGIN_API = 1``, imports nothing but this module and the standard library, and marks
+its hooks (:mod:`alkahest.hookspecs`) with :data:`hookimpl`. Everything heavy is imported inside
+the hooks, when they are called.
+
+Descriptors are frozen records. New fields come with defaults; signatures never change within one
+``PLUGIN_API``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import attrs
+import pluggy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from alkahest.program import Program
+
+PLUGIN_API = 1
+"""Version of the plugin interface; a plugin declares it as ``ALKAHEST_PLUGIN_API``."""
+
+OLDEST_PLUGIN_API = 1
+"""Oldest version that this core still loads."""
+
+hookimpl = pluggy.HookimplMarker("alkahest")
+
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+@attrs.frozen(kw_only=True)
+class Probe:
+    """Answer of a probe or a witness.
+
+    Attributes:
+        ok: whether what was asked about works here.
+        detail: why not, or what was seen; shown to users.
+        code: code of :data:`alkahest.errors.CODES` that goes with a "no", or "".
+        facts: versions, paths and targets, JSON-serialisable.
+    """
+
+    ok: bool = attrs.field(validator=attrs.validators.instance_of(bool))
+    detail: str = attrs.field(default="", validator=attrs.validators.instance_of(str))
+    code: str = ""
+    facts: Mapping[str, Any] = _EMPTY
+
+
+@attrs.frozen(kw_only=True)
+class Feature:
+    """One capability bit and what proves it.
+
+    Attributes:
+        name: the bit; third parties use a dotted name of their own (``"rocm.compile"``).
+        probe: cheap, touches no device, exercises the least likely part of the promise. Whoever
+            asks waits for it; it must not ask alkahest about plugins itself.
+        witness: makes the promised call, on a device where one is promised; run only by
+            ``capabilities(verify=True)``.
+    """
+
+    name: str = attrs.field(validator=attrs.validators.instance_of(str))
+    probe: Callable[[], Probe]
+    witness: Callable[[], Probe] | None = None
+
+
+def _feature_tuple(features: Iterable[Feature]) -> tuple[Feature, ...]:
+    return tuple(features)
+
+
+@attrs.frozen(kw_only=True)
+class Support:
+    """Which operations of :data:`alkahest.ops.OPS` a backend lowers.
+
+    Attributes:
+        lowers: operation name -> dtypes it is lowered for.
+        refuses: operation name -> reason. An operation in neither table counts as refused.
+    """
+
+    lowers: Mapping[str, frozenset[str]]
+    refuses: Mapping[str, str] = _EMPTY
+
+
+@attrs.frozen(kw_only=True)
+class BackendInfo:
+    """One backend, described without importing what it needs.
+
+    Attributes:
+        name: what users write in ``backend=``.
+        features: the capability bits that this backend answers for.
+        exports: names that appear on ``alkahest`` while every feature's probe passes, each as
+            ``"module:attribute"``.
+        support: imports and returns the operation tables; called at most once per process. None
+            for a backend that evaluates no programs.
+        priority: larger wins among backends that fit; ours are 0 (reference) to 100.
+        group: several backends may share a group name (``"cpu"``), which then stands for the best
+            of them.
+        placement: ``"host"`` or ``"cuda"``: where the columns live that it reads without a copy.
+        refusal_code: code under which this backend's refusals are raised.
+        summary: one line for listings.
+    """
+
+    name: str = attrs.field(validator=attrs.validators.matches_re(r"[a-z][a-z0-9._-]*"))
+    features: tuple[Feature, ...] = attrs.field(converter=_feature_tuple)
+    exports: Mapping[str, str] = _EMPTY
+    support: Callable[[], Support] | None = None
+    priority: int = 50
+    group: str = ""
+    placement: str = attrs.field(default="host", validator=attrs.validators.in_(("host", "cuda")))
+    refusal_code: str = "E-JIT-001"
+    summary: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class Artifact:
+    """Generated code, ready to be stored, shipped or loaded.
+
+    Attributes:
+        kind: what ``code`` is, for instance ``"ptx"``, ``"llvm-ir"`` or ``"program"``.
+        code: the code itself.
+        entry: name of the entry point in ``code``.
+        target: processor or device that the code is for (``"sm_90"``), or ``""``.
+        program: the program it was generated from.
+        metadata: JSON-serialisable facts: versions, options, where libdevice came from.
+    """
+
+    kind: str
+    code: str | bytes
+    program: Program
+    entry: str = ""
+    target: str = ""
+    metadata: Mapping[str, Any] = _EMPTY
+
+
+@attrs.frozen(kw_only=True)
+class DeviceInfo:
+    """One device that a backend can run on.
+
+    Attributes:
+        ordinal: what users pass as ``device=``; valid ordinals are ``range(len(devices))``.
+        name: the vendor's name.
+        memory: bytes of memory, or 0 where unknown.
+        target: code generation target of this device (``"sm_90"``), or ``""``.
+        facts: anything else, JSON-serialisable.
+    """
+
+    ordinal: int
+    name: str
+    memory: int = 0
+    target: str = ""
+    facts: Mapping[str, Any] = _EMPTY
+
+
+@attrs.frozen(kw_only=True)
+class Batch:
+    """Columns to evaluate; already validated and converted, the same way for every backend.
+
+    Attributes:
+        columns: one array per program input, of the input's dtype, shape ``(n,)``, any stride
+            (0 for a value spread over the batch), possibly read-only.
+        n: number of points; 0 is possible.
+        out: one writeable array per program output, of the output's dtype, shape ``(n,)``, any
+            stride, never overlapping a column unless it is that column; or None.
+        stream: the caller's stream for device backends, or None.
+        threads: number of threads to use, or None for the backend's choice.
+    """
+
+    columns: tuple[NDArray[Any], ...]
+    n: int
+    out: tuple[NDArray[Any], ...] | None = None
+    stream: Any = None
+    threads: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Outcome:
+    """What an evaluation gave.
+
+    Attributes:
+        outputs: one array per program output, shape ``(n,)``; ``batch.out`` where it was given.
+        report: JSON-serialisable facts about this call: device, target, chunks, threads.
+    """
+
+    outputs: tuple[NDArray[Any], ...]
+    report: Mapping[str, Any] = _EMPTY
+
+
+@runtime_checkable
+class Evaluator(Protocol):
+    """Runs one artifact on one device; thread-safe."""
+
+    def evaluate(self, batch: Batch) -> Outcome:
+        """Evaluate every output at every point of ``batch``."""
+        ...
+
+
+@attrs.frozen(kw_only=True)
+class Estimate:
+    """Predicted cost of one call.
+
+    Attributes:
+        seconds: wall time of the call, transfers included.
+        reason: how it was arrived at.
+    """
+
+    seconds: float
+    reason: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class Command:
+    """A subcommand of the ``alkahest`` command line.
+
+    Attributes:
+        name: what users type.
+        summary: one line of help.
+        target: ``"module:function"``. The module also has ``add_arguments(parser)``, which gets
+            an :class:`argparse.ArgumentParser`; ``function(namespace)`` returns the exit code.
+    """
+
+    name: str = attrs.field(validator=attrs.validators.matches_re(r"[a-z][a-z0-9-]*"))
+    summary: str
+    target: str = attrs.field(validator=attrs.validators.matches_re(r"[\w.]+:\w+"))
+
+
+@attrs.frozen(kw_only=True)
+class Diagnostic:
+    """One row of ``alkahest doctor``.
+
+    Attributes:
+        name: the question, for instance ``"libdevice"``.
+        ok: True, False, or None for a fact that is neither.
+        detail: what was found, and where it was looked for.
+        remedy: what to do when ``ok`` is False.
+    """
+
+    name: str
+    ok: bool | None
+    detail: str
+    remedy: str = ""
+
+
+__all__ = [
+    "OLDEST_PLUGIN_API",
+    "PLUGIN_API",
+    "Artifact",
+    "BackendInfo",
+    "Batch",
+    "Command",
+    "DeviceInfo",
+    "Diagnostic",
+    "Estimate",
+    "Evaluator",
+    "Feature",
+    "Outcome",
+    "Probe",
+    "Support",
+    "hookimpl",
+]
