@@ -1,0 +1,347 @@
+"""The columns of one call: checked before anything runs, by the same rules for every backend.
+
+Order of the checks: number of columns, where they live, each column's type and dtype, their
+lengths or shapes, the batch length, the output arrays. Messages name the column by position and
+input name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from alkahest.conversion import Column, FromDLPack, device_of, read
+from alkahest.errors import InputError, InputTypeError
+from alkahest.plugin import Batch
+
+if TYPE_CHECKING:
+    from alkahest.program import Program
+
+_OVERLAP_WORK = 10_000
+"""Effort for the exact overlap test of two strided arrays; beyond it they count as overlapping."""
+
+
+@attrs.frozen
+class Rules:
+    """What a program asks of its columns.
+
+    Attributes:
+        names: name of every input.
+        dtype: dtype of every column.
+        outputs: dtype of every output.
+        casting: ``"safe"`` or ``"same_kind"``.
+        backend: name of the backend, for messages.
+    """
+
+    names: tuple[str, ...]
+    dtype: np.dtype[Any]
+    outputs: tuple[np.dtype[Any], ...]
+    casting: str
+    backend: str
+
+    @classmethod
+    def of(cls, program: Program, *, casting: str, backend: str) -> Rules:
+        """The rules of ``program``."""
+        return cls(
+            names=program.inputs,
+            dtype=np.dtype(program.dtype),
+            outputs=tuple(np.dtype(name) for name in program.output_dtypes),
+            casting=casting,
+            backend=backend,
+        )
+
+    def label(self, position: int) -> str:
+        """How messages name a column."""
+        return f"column {position} ({self.names[position]!r})"
+
+
+@attrs.frozen
+class Prepared:
+    """A checked call.
+
+    Attributes:
+        batch: what the backend gets.
+        shape: shape of the results.
+        out: the caller's output arrays, or None.
+        listed: whether results are given back as lists.
+        back: turns a NumPy array into the caller's kind of array, or None.
+    """
+
+    batch: Batch
+    shape: tuple[int, ...]
+    out: tuple[NDArray[Any], ...] | None
+    listed: bool
+    back: FromDLPack | None
+
+    def finish(self, outputs: tuple[NDArray[Any], ...]) -> tuple[Any, ...]:
+        """The results in the caller's shape and kind; ``out`` filled where it was given."""
+        if self.out is not None:
+            for given, flat in zip(self.out, outputs, strict=True):
+                if not np.may_share_memory(given, flat):
+                    given[...] = flat.reshape(self.shape)
+            return self.out
+        return tuple(self._wrap(flat) for flat in outputs)
+
+    def _wrap(self, flat: NDArray[Any]) -> Any:
+        if self.listed:
+            return flat.tolist()
+        if self.back is not None:
+            return self.back(flat.reshape(self.shape))
+        return flat.reshape(self.shape) if self.shape else flat[0]
+
+
+def fast_batch(columns: Sequence[Any], rules: Rules) -> Batch | None:
+    """The batch when every column is a plain 1-D array that needs no work, else None."""
+    if len(columns) != len(rules.names) or not columns:
+        return None
+    first = columns[0]
+    if type(first) is not np.ndarray or first.ndim != 1:
+        return None
+    shape = first.shape
+    for column in columns:
+        if (
+            type(column) is not np.ndarray
+            or column.dtype is not rules.dtype
+            or column.shape != shape
+            or not column.flags.aligned
+        ):
+            return None
+    return Batch(columns=tuple(columns), n=shape[0])
+
+
+def prepare(
+    columns: Sequence[Any],
+    rules: Rules,
+    *,
+    broadcast: bool,
+    out: Any = None,
+    n: int | None = None,
+    stream: Any = None,
+    threads: int | None = None,
+) -> Prepared:
+    """Check and convert the columns of one call.
+
+    Args:
+        columns: one per input.
+        rules: the program's.
+        broadcast: True for a call with ufunc broadcasting; False for a batch, where columns are
+            1-D of one length or scalars.
+        out: array or sequence of arrays for the outputs, or None.
+        n: batch length, or None where the columns tell it.
+        stream: passed on.
+        threads: passed on; None or at least 1.
+
+    Raises:
+        InputError: E-INPUT-001 wrong number of columns, E-INPUT-002 lengths or shapes that do not
+            fit, E-INPUT-005 a batch column that is not 1-D, E-INPUT-006 batch length missing or
+            contradicted, E-INPUT-009 unusable ``out``, E-INPUT-011 bad ``n`` or ``threads``.
+        InputTypeError: E-INPUT-003, 004 columns that do not convert, E-INPUT-010 columns on a
+            device.
+    """
+    _check_count(columns, rules)
+    _check_devices(columns, rules)
+    _check_integers(n, threads)
+    read_columns = [
+        read(value, rules.label(i), rules.dtype, rules.casting) for i, value in enumerate(columns)
+    ]
+    if broadcast:
+        shape = _broadcast_shape(read_columns, rules, n)
+    else:
+        shape = (_batch_length(read_columns, rules, n, out),)
+    flat = tuple(_spread(column.values, shape) for column in read_columns)
+    size = int(np.prod(shape, dtype=np.int64))
+    given = None if out is None else _check_out(out, rules, shape)
+    targets = None
+    if given is not None:
+        targets = tuple(_flat_target(array, size) for array in given)
+        flat = tuple(_apart(column, targets) for column in flat)
+    return Prepared(
+        Batch(columns=flat, n=size, out=targets, stream=stream, threads=threads),
+        shape,
+        given,
+        listed=not broadcast and bool(read_columns) and all(c.listed for c in read_columns),
+        back=next((c.back for c in read_columns if c.back is not None), None),
+    )
+
+
+def _check_count(columns: Sequence[Any], rules: Rules) -> None:
+    expected, got = len(rules.names), len(columns)
+    if got == expected:
+        return
+    names = ", ".join(rules.names) or "none"
+    first = columns[0] if got else None
+    packed = got == 1 and isinstance(first, (list, tuple, np.ndarray)) and len(first) == expected
+    raise InputError(
+        "E-INPUT-001",
+        f"expected {expected} columns ({names}), got {got}",
+        remediation=(
+            "Unpack the columns: fn(*columns), or use fn.call_batch(columns)." if packed else None
+        ),
+    )
+
+
+def _check_devices(columns: Sequence[Any], rules: Rules) -> None:
+    places = [device_of(value) for value in columns]
+    on_device = [i for i, place in enumerate(places) if place is not None]
+    if not on_device:
+        return
+    position = on_device[0]
+    kind = type(columns[position]).__name__
+    message = f"{rules.label(position)} is a {kind} on a device ({places[position]})"
+    on_host = [i for i, place in enumerate(places) if place is None]
+    if on_host:
+        message += f" while {rules.label(on_host[0])} is in host memory"
+    raise InputTypeError(
+        "E-INPUT-010",
+        f"{message}; backend {rules.backend!r} takes columns in host memory",
+        remediation="Copy it to host memory first: column.get() of CuPy, column.cpu() of PyTorch.",
+    )
+
+
+def _check_integers(n: Any, threads: Any) -> None:
+    for name, value, least in (("n", n, 0), ("threads", threads, 1)):
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+            raise InputError(
+                "E-INPUT-011",
+                f"{name} must be an integer of at least {least}, got {value!r}",
+                remediation=f"Pass {name}={least} or more, or leave it out.",
+            )
+
+
+def _batch_length(columns: Sequence[Column], rules: Rules, n: int | None, out: Any) -> int:
+    """The one length of 1-D columns; scalars have none."""
+    length: int | None = None
+    source = ""
+    for position, column in enumerate(columns):
+        values = column.values
+        if values.ndim > 1:
+            raise InputError(
+                "E-INPUT-005", f"{rules.label(position)} has shape {values.shape}, not 1-D"
+            )
+        if values.ndim == 0:
+            continue
+        if length is None:
+            length, source = values.size, rules.label(position)
+        elif values.size != length:
+            raise InputError(
+                "E-INPUT-002",
+                f"{rules.label(position)} has {values.size} rows, {source} has {length}",
+            )
+    if length is None:
+        length = _length_without_columns(n, out)
+    if n is not None and length != n:
+        raise InputError("E-INPUT-006", f"{source} has {length} rows, n={n} was given")
+    return length
+
+
+def _length_without_columns(n: int | None, out: Any) -> int:
+    if n is not None:
+        return int(n)
+    first = out[0] if isinstance(out, (list, tuple)) and out else out
+    if isinstance(first, np.ndarray) and first.ndim == 1:
+        return first.size
+    raise InputError("E-INPUT-006", "no column tells the number of points of this batch")
+
+
+def _broadcast_shape(columns: Sequence[Column], rules: Rules, n: int | None) -> tuple[int, ...]:
+    shapes = [column.values.shape for column in columns]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        shown = ", ".join(f"{rules.label(i)} {s}" for i, s in enumerate(shapes))
+        raise InputError(
+            "E-INPUT-002",
+            f"shapes do not broadcast: {shown}",
+            remediation="Give the columns shapes that broadcast as NumPy's do.",
+        ) from None
+    if n is None:
+        return shape
+    if shape not in ((), (n,)):
+        raise InputError("E-INPUT-006", f"the columns have shape {shape}, n={n} was given")
+    return (int(n),)
+
+
+def _spread(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """``values`` as a 1-D column; a scalar gets stride 0 instead of memory."""
+    if values.ndim == 1 and values.shape == shape:
+        return values
+    if values.ndim == 0:
+        return np.broadcast_to(values, (int(np.prod(shape, dtype=np.int64)),))
+    return np.broadcast_to(values, shape).reshape(-1)
+
+
+def _check_out(out: Any, rules: Rules, shape: tuple[int, ...]) -> tuple[NDArray[Any], ...]:
+    arrays = tuple(out) if isinstance(out, (list, tuple)) else (out,)
+    if len(arrays) != len(rules.outputs):
+        raise InputError(
+            "E-INPUT-009", f"out has {len(arrays)} arrays for {len(rules.outputs)} outputs"
+        )
+    for i, (array, dtype) in enumerate(zip(arrays, rules.outputs, strict=True)):
+        fault = _fault(array, dtype, shape)
+        if fault is not None:
+            raise InputError("E-INPUT-009", f"out array {i} {fault}")
+        for j in range(i):
+            if _overlap(arrays[j], array):
+                raise InputError("E-INPUT-009", f"out array {i} shares memory with out array {j}")
+    return arrays
+
+
+def _fault(array: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> str | None:
+    if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
+        return f"is a {type(array).__name__}, not a NumPy array"
+    if array.dtype != dtype:
+        return f"has dtype {array.dtype}, the output is {dtype}"
+    if array.shape != shape:
+        return f"has shape {array.shape}, the result has {shape}"
+    if not array.flags.writeable:
+        return "is read-only"
+    if any(stride == 0 and length > 1 for stride, length in zip(array.strides, shape, strict=True)):
+        return "repeats its memory (a stride is 0)"
+    return None
+
+
+def _flat_target(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """A 1-D view of ``array``, or a fresh array that :meth:`Prepared.finish` copies back."""
+    if array.ndim == 1 and array.flags.aligned:
+        return array
+    flat = array.reshape(-1)
+    if array.flags.aligned and np.may_share_memory(flat, array):
+        return flat
+    return np.empty(size, dtype=array.dtype)
+
+
+def _apart(column: NDArray[Any], targets: tuple[NDArray[Any], ...]) -> NDArray[Any]:
+    """``column``, copied if writing a target would change values still to be read.
+
+    The very same array may stay: every backend reads a point before it writes that point.
+    """
+    for target in targets:
+        same = column.strides == target.strides and column.dtype == target.dtype
+        if same and _address(column) == _address(target):
+            continue
+        if _overlap(column, target):
+            return column.copy()
+    return column
+
+
+def _address(array: NDArray[Any]) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def _overlap(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    if not np.may_share_memory(a, b):
+        return False
+    try:
+        return np.shares_memory(a, b, max_work=_OVERLAP_WORK)  # type: ignore[arg-type]  # stubs
+    except np.exceptions.TooHardError:
+        return True
+
+
+__all__ = ["Prepared", "Rules", "fast_batch", "prepare"]

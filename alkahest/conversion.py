@@ -1,0 +1,215 @@
+"""One column of a call: whatever the caller has, read as a NumPy array of the program's dtype.
+
+Conversions, the same for every backend:
+
+* bool, integers and narrower floating point widen; 64-bit integers beyond 2**53 are rounded;
+* a wider column is refused unless ``casting="same_kind"``, and so is a complex column of a real
+  program, which converts only where every imaginary part is zero;
+* Python numbers, and lists and tuples of numbers, always convert;
+* other byte orders are swapped, masked arrays and columns on a device are refused.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from numbers import Complex, Real
+from typing import Any, cast
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from alkahest.errors import InputTypeError
+
+HOST_DEVICES = frozenset({1, 3, 11})
+"""DLPack device types whose memory the host reads: CPU, and pinned memory of CUDA and ROCm."""
+
+FromDLPack = Callable[[Any], Any]
+
+
+@attrs.frozen
+class Column:
+    """One column, converted.
+
+    Attributes:
+        values: the program's dtype, any shape and strides; the caller's memory where possible.
+        listed: whether the caller passed a list or tuple.
+        back: ``from_dlpack`` of the library that the column came from, or None for NumPy.
+    """
+
+    values: NDArray[Any]
+    listed: bool = False
+    back: FromDLPack | None = None
+
+
+def device_of(value: Any) -> str | None:
+    """What is to be said of a column that the host cannot read, or None for one that it can."""
+    if isinstance(value, np.ndarray):
+        return None
+    try:
+        if hasattr(value, "__cuda_array_interface__"):
+            return "CUDA"
+        kind = int(value.__dlpack_device__()[0]) if hasattr(value, "__dlpack_device__") else 1
+    except (TypeError, ValueError, BufferError, RuntimeError):
+        return None  # read() asks the producer again and reports its words
+    if kind in HOST_DEVICES:
+        return None
+    return "CUDA" if kind in (2, 13) else f"DLPack type {kind}"
+
+
+def read(value: Any, label: str, dtype: np.dtype[Any], casting: str) -> Column:
+    """Read one column.
+
+    Args:
+        value: array, DLPack producer on the host, list, tuple or number.
+        label: how messages name the column, for instance ``"column 1 ('y')"``.
+        dtype: the program's dtype.
+        casting: ``"safe"`` or ``"same_kind"``.
+
+    Raises:
+        InputTypeError: E-INPUT-003 for something that holds no numbers, E-INPUT-004 for a
+            conversion that would lose range, precision or the imaginary part.
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        raise InputTypeError(
+            "E-INPUT-003",
+            f"{label} is a masked array, and its mask would be ignored",
+            remediation="Pass column.filled(numpy.nan), or column.compressed().",
+        )
+    if isinstance(value, (np.ndarray, np.generic)) and not isinstance(value, (float, complex)):
+        return Column(convert(np.asarray(value), label, dtype, casting))
+    if isinstance(value, (list, tuple)):
+        return Column(_from_sequence(value, label, dtype), listed=True)
+    if isinstance(value, Complex) or _is_decimal(value):
+        return Column(_from_rows([value], label, dtype).reshape(()))
+    if hasattr(value, "__dlpack__"):
+        array = _from_dlpack(value, label)
+        return Column(convert(array, label, dtype, casting), back=_returning(value))
+    if hasattr(value, "__array__") or _is_buffer(value):
+        return Column(convert(_as_array(value, label), label, dtype, casting))
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return Column(_from_sequence(value, label, dtype))
+    raise InputTypeError("E-INPUT-003", f"{label} holds no numbers: {type(value).__name__}")
+
+
+def convert(array: NDArray[Any], label: str, dtype: np.dtype[Any], casting: str) -> NDArray[Any]:
+    """``array`` as an aligned array of ``dtype``, itself where nothing has to change."""
+    given = array.dtype
+    if given == dtype:
+        return array if array.flags.aligned else array.copy()
+    if given.kind not in "biufc":
+        raise InputTypeError("E-INPUT-003", f"{label} has dtype {given}, which holds no numbers")
+    if given.kind in "fc":
+        if _width(given) > _width(dtype) and casting != "same_kind":
+            raise InputTypeError("E-INPUT-004", f"{label} has dtype {given}, wider than {dtype}")
+        if given.kind == "c" and dtype.kind != "c":
+            array = _real_part(array, label, dtype, casting)
+    with np.errstate(all="ignore"):
+        return array.astype(dtype)
+
+
+def _width(dtype: np.dtype[Any]) -> int:
+    """Bytes of one real number of ``dtype``."""
+    return dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
+
+
+def _real_part(array: NDArray[Any], label: str, dtype: np.dtype[Any], casting: str) -> NDArray[Any]:
+    if casting != "same_kind":
+        raise InputTypeError("E-INPUT-004", f"{label} has dtype {array.dtype}, {dtype} is real")
+    (rows,) = np.nonzero(np.imag(array).reshape(-1))
+    if rows.size:
+        row = int(rows[0])
+        raise InputTypeError(
+            "E-INPUT-004",
+            f"{label}, row {row}: {array.reshape(-1)[row]} has an imaginary part, {dtype} is real",
+            remediation="Compile for complex128, or pass the real part.",
+        )
+    return np.real(array)
+
+
+def _from_sequence(rows: Sequence[Any], label: str, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Numbers of any Python or NumPy type; text, None and ragged nesting are refused by row."""
+    try:
+        array = np.asarray(rows)
+    except (ValueError, TypeError, OverflowError):
+        array = np.empty(0, dtype=object)  # ragged, or an element that refuses: find the row
+    if array.dtype.kind not in "biufc":
+        return _from_rows(rows, label, dtype)
+    if array.dtype.kind == "c" and dtype.kind != "c":
+        row = next(i for i, value in enumerate(rows) if np.iscomplexobj(value))
+        raise InputTypeError("E-INPUT-004", f"{label}, row {row}: {rows[row]} is complex")
+    return convert(array, label, dtype, "same_kind")
+
+
+def _from_rows(rows: Sequence[Any], label: str, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Convert row by row, for numbers that NumPy has no dtype for, and to name the bad row."""
+    number: type = complex if dtype.kind == "c" else float
+    values = []
+    for row, value in enumerate(rows):
+        is_complex = isinstance(value, Complex) and not isinstance(value, Real)
+        if is_complex and number is float:
+            raise InputTypeError("E-INPUT-004", f"{label}, row {row}: {value!r} is complex")
+        if not (isinstance(value, Complex) or _is_decimal(value)):
+            raise InputTypeError(
+                "E-INPUT-003",
+                f"{label}, row {row}: {value!r:.60} is not a number",
+                remediation="Replace it by a number, for instance nan.",
+            )
+        try:
+            values.append(number(value))
+        except OverflowError:
+            raise InputTypeError(
+                "E-INPUT-004", f"{label}, row {row}: the number is too large for {dtype}"
+            ) from None
+    with np.errstate(all="ignore"):
+        return np.array(values, dtype=number).astype(dtype)
+
+
+def _is_decimal(value: Any) -> bool:
+    decimal = sys.modules.get("decimal")
+    return decimal is not None and isinstance(value, decimal.Decimal)
+
+
+def _from_dlpack(value: Any, label: str) -> NDArray[Any]:
+    try:
+        return np.from_dlpack(value)
+    except (TypeError, ValueError, BufferError, RuntimeError) as error:
+        raise InputTypeError(
+            "E-INPUT-003", f"{label}: {type(value).__name__} cannot be read: {error}"
+        ) from error
+
+
+def _returning(value: Any) -> FromDLPack | None:
+    """``from_dlpack`` of the library that ``value`` comes from, if it has one."""
+    namespace = getattr(value, "__array_namespace__", None)
+    if callable(namespace):
+        found: FromDLPack | None = getattr(namespace(), "from_dlpack", None)
+        if found is not None:
+            return found
+    for base in type(value).__mro__:
+        module = sys.modules.get(base.__module__.partition(".")[0])
+        found = getattr(module, "from_dlpack", None)
+        if found is not None:
+            return cast(FromDLPack, found)
+    return None
+
+
+def _is_buffer(value: Any) -> bool:
+    try:
+        memoryview(value).release()
+    except TypeError:
+        return False
+    return True
+
+
+def _as_array(value: Any, label: str) -> NDArray[Any]:
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputTypeError(
+            "E-INPUT-003", f"{label}: {type(value).__name__} cannot be read: {error}"
+        ) from error
+
+
+__all__ = ["Column", "convert", "device_of", "read"]

@@ -1,0 +1,151 @@
+"""Which backend compiles a program.
+
+A backend asked for by name is used or its refusal is raised; it never degrades. ``"auto"`` takes
+the best backend that is reachable here, has a device here and lowers the program. Host columns go
+to a backend that reads host memory unless there is none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from alkahest._plugins import calls
+from alkahest._plugins.builtin import BUILTIN_FEATURES, BY_BACKEND
+from alkahest._plugins.records import Status
+from alkahest._plugins.registry import registry
+from alkahest.errors import CODES, CodegenError, PluginError
+
+if TYPE_CHECKING:
+    from alkahest.plugin import BackendInfo
+    from alkahest.program import Program
+
+AUTO = "auto"
+"""Name that lets alkahest choose."""
+
+ENVIRONMENT_VARIABLE = "ALKAHEST_BACKEND"
+"""Names the backend that is used where ``backend=`` is not given."""
+
+
+def find(name: str) -> tuple[BackendInfo, ...]:
+    """Backends that ``name`` stands for, best first: that backend, or every one of that group.
+
+    Raises:
+        CodegenError: E-JIT-009 when no evaluating backend of that name or group is loaded.
+    """
+    loaded = _evaluating()
+    exact = tuple(info for info in loaded if info.name == name)
+    members = exact or tuple(info for info in loaded if info.group == name)
+    if members:
+        return members
+    names = ", ".join(info.name for info in loaded) or "none"
+    raise CodegenError(
+        "E-JIT-009",
+        f"no backend {name!r} is loaded; loaded: {names}{_failures()}",
+        remediation=_install(name),
+    )
+
+
+def choose(program: Program, backend: str = AUTO, placement: str = "host") -> BackendInfo:
+    """The backend that compiles ``program``.
+
+    Args:
+        program: what will be compiled.
+        backend: a backend's name, a group's name or ``"auto"``.
+        placement: where the columns are, ``"host"`` or ``"cuda"``.
+
+    Raises:
+        CodegenError: E-JIT-009 for an unknown name; the named backend's own refusal code (with
+            its class) naming the operation; E-JIT-004 when nothing fits automatically.
+    """
+    if backend == AUTO:
+        return _automatic(program, placement)
+    members = find(backend)
+    lowering = [info for info in members if refusal(info, program) is None]
+    if lowering:
+        return next((i for i in lowering if registry.reachable(i.name).ok), lowering[0])
+    info = members[0]
+    raise CODES[info.refusal_code].error(
+        info.refusal_code,
+        f"backend {info.name!r} cannot compile this program: {refusal(info, program)}",
+        remediation=_alternatives(program),
+    )
+
+
+def refusal(info: BackendInfo, program: Program) -> str | None:
+    """Why ``info`` does not lower ``program``, naming the operation, or None if it does."""
+    support = registry.support(info.name)
+    dtypes = frozenset[str]().union(*support.lowers.values())
+    if program.dtype not in dtypes:
+        return f"it has no {program.dtype} programs, only {', '.join(sorted(dtypes))}"
+    for name in dict.fromkeys(instruction.op for instruction in program.code):
+        lowered = support.lowers.get(name)
+        if lowered is None:
+            return f"{name}: {support.refuses.get(name, 'unknown to this backend')}"
+        if program.dtype not in lowered:
+            return f"{name}: not lowered for {program.dtype}, only {', '.join(sorted(lowered))}"
+    return None
+
+
+def _automatic(program: Program, placement: str) -> BackendInfo:
+    loaded = _evaluating()
+    obstacles: dict[str, str] = {}
+    for info in sorted(loaded, key=lambda info: info.placement != placement):
+        obstacle = _obstacle(info, program)
+        if obstacle is None:
+            return info
+        obstacles[info.name] = obstacle
+    if not obstacles:
+        raise CodegenError("E-JIT-004", f"no backend is loaded{_failures()}")
+    reasons = "; ".join(f"{name}: {reason}" for name, reason in obstacles.items())
+    raise CodegenError("E-JIT-004", f"no backend can compile this program here ({reasons})")
+
+
+def _obstacle(info: BackendInfo, program: Program) -> str | None:
+    """Why automatic selection passes over ``info``, cheapest question first."""
+    try:
+        reason = refusal(info, program)
+        if reason is not None:
+            return reason
+        probe = registry.reachable(info.name)
+        if not probe.ok:
+            return probe.detail or "its probe failed"
+        return None if calls.devices(info.name) else "no device here"
+    except PluginError as error:  # a broken plugin is passed over like an unsuitable one
+        return error.message
+
+
+def _lowers(info: BackendInfo, program: Program) -> bool:
+    try:
+        return refusal(info, program) is None
+    except PluginError:
+        return False
+
+
+def _evaluating() -> list[BackendInfo]:
+    """Loaded backends that evaluate programs, best first; names break ties."""
+    infos = [i for i in registry.snapshot().backends.values() if i.support is not None]
+    return sorted(infos, key=lambda info: (-info.priority, info.name))
+
+
+def _alternatives(program: Program) -> str:
+    names = [i.name for i in _evaluating() if _lowers(i, program)]
+    if names:
+        return f"Use a backend that can: {', '.join(names)}."
+    return "No loaded backend can; install another, for instance: pip install 'alkahest[cpu]'."
+
+
+def _install(name: str) -> str:
+    builtin = BY_BACKEND.get(name) or BUILTIN_FEATURES.get(name)
+    if builtin is not None:
+        return f"{builtin.remedy}."
+    return "Use one of the loaded backends, or install the plugin that brings it."
+
+
+def _failures() -> str:
+    """What became of plugins that are installed and not active, for the end of a message."""
+    records = (r for r in registry.snapshot().records if r.status is not Status.ACTIVE)
+    notes = "; ".join(f"{r.label} is {r.status}: {r.detail}" for r in records)
+    return f" ({notes})" if notes else ""
+
+
+__all__ = ["AUTO", "ENVIRONMENT_VARIABLE", "choose", "find", "refusal"]
