@@ -39,6 +39,7 @@ class Builder:
         self._inputs = inputs
         self._constants: list[Constant] = []
         self._constant_values: dict[tuple[type, str], Value] = {}
+        self._exact_values: dict[Exact, Value] = {}
         self._code: dict[tuple[str, tuple[Value, ...], int | None], Value] = {}
 
     def input(self, position: int) -> Value:
@@ -62,10 +63,13 @@ class Builder:
             CodegenError: E-JIT-006 naming ``shown`` when it overflows, or rounds to zero without
                 being zero, which would turn a product into a silent 0.
         """
-        rounded = value.nearest(self.real_dtype)
-        if isinf(rounded) or (rounded == 0 and not value.is_zero):
-            raise self.out_of_range(shown)
-        return self.constant(rounded)
+        found = self._exact_values.get(value)
+        if found is None:
+            rounded = value.nearest(self.real_dtype)
+            if isinf(rounded) or (rounded == 0 and not value.is_zero):
+                raise self.out_of_range(shown)
+            found = self._exact_values[value] = self.constant(rounded)
+        return found
 
     def floating(self, value: float) -> Value:
         """A float constant, rounded to the dtype; infinities and nan stay what they are.

@@ -52,8 +52,8 @@ def _scale(exponent: int) -> Fraction:
 
 def nearest(value: Fraction, format: FloatFormat) -> float:
     """The number of ``format`` nearest to ``value``, ties to even; an infinity when too large."""
-    if not value:
-        return 0.0
+    if value.denominator == 1 and value.numerator.bit_length() <= format.precision:
+        return float(value.numerator)
     magnitude = abs(value)
     if magnitude >= format.overflow:
         return inf if value > 0 else -inf
@@ -130,6 +130,8 @@ class Exact:
 
     def nearest(self, dtype: str) -> float:
         """The number of real ``dtype`` nearest to the value; an infinity when too large."""
+        if self.low is self.high:  # rational, the usual case
+            return nearest(self.low, FORMATS[dtype])
         low, high = (nearest(end, FORMATS[dtype]) for end in (self.low, self.high))
         if low == high:
             return low
