@@ -1,0 +1,1 @@
+"""A third-party backend for alkahest, small enough to read in one sitting."""
