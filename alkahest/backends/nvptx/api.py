@@ -1,0 +1,126 @@
+"""The names that ``alkahest`` has while the bit ``cuda`` is True."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from alkahest.backends.nvptx import driver
+from alkahest.compiled import CompiledFn
+from alkahest.errors import InputTypeError
+from alkahest.expr import Expr
+
+BACKEND = "nvptx"
+
+
+class CudaCompiledFn(CompiledFn):
+    """A function compiled for NVIDIA GPUs; made by :func:`compile_cuda`.
+
+    Everything a :class:`alkahest.CompiledFn` does, and:
+
+    * :attr:`ptx`, the generated assembly;
+    * :meth:`call_batch_on`, the batch call on a chosen device.
+
+    ``call_batch`` runs on the device that was chosen when compiling, the first by default. Arrays
+    give arrays, lists give lists. Columns are checked before the device is touched, and the device
+    is checked even for empty batches. ``report`` tells where the calling thread's last call ran:
+    ``device`` (ordinal), ``device_name``, ``target``, ``launches``, ``chunks``, ``bytes_up``,
+    ``bytes_down``.
+    """
+
+    @property
+    def ptx(self) -> str:
+        """The generated PTX; ``target`` is the one in its ``.target`` line.
+
+        A device of another compute capability than ``target`` gets code of its own when it is
+        first used, unless ``target=`` was given; ``report["target"]`` says which ran.
+        """
+        code = self.artifact.code
+        return code if isinstance(code, str) else code.decode()
+
+    def call_batch_on(
+        self,
+        ordinal: int,
+        columns: Any,
+        *,
+        out: Any = None,
+        n: int | None = None,
+        stream: Any = None,
+    ) -> Any:
+        """As ``call_batch``, on device ``ordinal``.
+
+        Args:
+            ordinal: one of ``range(alkahest.cuda_device_count())``.
+            columns: one column per input, shape ``(n,)``, structure of arrays.
+            out: as in ``call_batch``.
+            n: number of points; needed when no column has a length.
+            stream: the caller's stream on that device.
+
+        Raises:
+            InputTypeError: E-INPUT-008 for an ordinal that is not an integer.
+            InputError, InputTypeError: E-INPUT-... for columns that do not fit.
+            CudaError: E-CUDA-003 for an ordinal without a device, naming it and the count;
+                E-CUDA-003, E-CUDA-004, E-CUDA-006 where the device or the driver refuses.
+        """
+        return self.call_batch(columns, out=out, n=n, stream=stream, device=_ordinal(ordinal))
+
+
+def compile_cuda(
+    expr: Any,
+    inputs: Sequence[Expr],
+    *,
+    target: str | None = None,
+    dtype: Any = "float64",
+    device: int | None = None,
+) -> CudaCompiledFn:
+    """Compile one expression, or a flat list of them, for NVIDIA GPUs.
+
+    Compiling needs no GPU and no driver. The code is for the first device here, or without one for
+    the oldest supported target, ``sm_75``.
+
+    Args:
+        expr: an expression or a number; or a list or tuple of them, for a function that returns
+            a tuple of arrays.
+        inputs: list or tuple of distinct symbols; their order is the order of the columns.
+        target: for instance ``"sm_90"``, to generate code for that target whatever is here.
+        dtype: ``"float64"`` or ``"float32"``.
+        device: ordinal of the device that calls run on; None is the first.
+
+    Raises:
+        CudaError: E-CUDA-001 without LLVM's NVPTX target; E-CUDA-002 naming the unbound symbol,
+            operation or dtype that is refused; E-CUDA-005 where libdevice is needed and missing.
+        InputError, InputTypeError, PoolError: see :func:`alkahest.compile_expr`.
+    """
+    return CudaCompiledFn.compile(
+        expr,
+        inputs,
+        backend=BACKEND,
+        dtype=dtype,
+        device=None if device is None else _ordinal(device),
+        target=target,
+    )
+
+
+def cuda_device_count() -> int:
+    """Number of GPUs that kernels can run on; never raises.
+
+    The valid ordinals are exactly ``range(cuda_device_count())``. It is 0 without a driver library,
+    with a stub or a driver that is too old, without devices, and in a process forked from one
+    that has used CUDA; ``alkahest doctor`` says which. No context is created. Devices older than
+    compute capability 7.5 do not count, nor do those that the driver lists after one.
+    """
+    return driver.device_count()
+
+
+def _ordinal(value: Any) -> int:
+    if not isinstance(value, bool):
+        try:
+            return operator.index(value)
+        except TypeError:
+            pass
+    raise InputTypeError(
+        "E-INPUT-008",
+        f"{value!r} is not a device ordinal",
+        remediation="Pass an int below alkahest.cuda_device_count().",
+    )

@@ -1,0 +1,248 @@
+"""One device of this process: its context, memory and streams.
+
+A device is opened once, by whichever thread comes first; only opening takes a lock. It uses the
+primary context, which CuPy, PyTorch and the CUDA runtime use too, and leaves the calling thread
+with the context that it had.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from alkahest.backends.nvptx import driver, faults
+from alkahest.errors import CudaError, InputTypeError
+from alkahest.plugin import DeviceInfo
+
+KEPT_BYTES = 256 << 20
+"""Freed device memory that stays reserved for the next call; anything above goes back."""
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Device:
+    """An opened device.
+
+    Attributes:
+        ordinal: its number.
+        name: the vendor's name for it.
+        capability: (major, minor).
+        multiprocessors: number of streaming multiprocessors.
+        core: the ``cuda.core.Device``.
+        context: the primary context, a ``CUcontext``.
+        pool: the ``cuda.core`` memory pool that buffers come from, or None where the device has
+            no pools.
+    """
+
+    ordinal: int
+    name: str
+    capability: tuple[int, int]
+    multiprocessors: int
+    core: Any
+    context: Any
+    pool: Any
+
+    @contextlib.contextmanager
+    def current(self, stream: object = None) -> Iterator[Any]:
+        """Make the device current in this thread and give the ``cuda.core.Stream`` to use.
+
+        Args:
+            stream: None for the calling thread's default stream; a ``cuda.core.Stream``, an object
+                with ``__cuda_stream__``, or a ``CUstream`` handle as an integer (0 and 1 are the
+                legacy default stream, 2 the thread's). Its own context is used.
+
+        Raises:
+            InputTypeError: E-INPUT-008, ``stream`` is none of these.
+            CudaError: E-CUDA-003, ``stream`` belongs to another device, or the driver refused;
+                E-CUDA-004, ``stream`` is being captured into a graph.
+        """
+        from cuda.bindings import driver as cu
+
+        used = self._stream(stream)
+        with faults.translated("E-CUDA-003", f"making device {self.ordinal} current"):
+            context = self._context_of(used)
+            faults.check(cu.cuCtxPushCurrent(context), "cuCtxPushCurrent")
+        try:
+            yield used
+        finally:
+            # A context that a failed kernel has ruined cannot report more than the block did.
+            cu.cuCtxPopCurrent()
+
+    def free_bytes(self) -> int:
+        """Bytes that can be allocated now; the device must be current."""
+        from cuda.bindings import driver as cu
+
+        free, _ = faults.check(cu.cuMemGetInfo(), "cuMemGetInfo")
+        if self.pool is None:
+            return int(free)
+        facts = self.pool.attributes
+        return int(free + facts.reserved_mem_current - facts.used_mem_current)
+
+    def allocate(self, size: int, stream: Any) -> int:
+        """Address of ``size`` bytes that work on ``stream`` can use; the device must be current.
+
+        Raises:
+            DriverError: there is no memory, or the driver refused.
+        """
+        from cuda.bindings import driver as cu
+
+        if self.pool is None:
+            return int(faults.check(cu.cuMemAlloc(size), "cuMemAlloc"))
+        result = cu.cuMemAllocFromPoolAsync(size, self.pool.handle, stream.handle)
+        return int(faults.check(result, "cuMemAllocFromPoolAsync"))
+
+    def release(self, address: int, stream: Any) -> None:
+        """Give memory back when the work on ``stream`` is done; the device must be current.
+
+        A failure is not reported: it happens in contexts that a failed kernel has ruined, and
+        that has been reported. (``cuda.core.Buffer`` would print it.)
+        """
+        from cuda.bindings import driver as cu
+
+        if self.pool is None:
+            cu.cuMemFree(address)
+        else:
+            cu.cuMemFreeAsync(address, stream.handle)
+
+    def _stream(self, stream: object) -> Any:
+        from cuda.core import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Stream
+
+        if stream is None:
+            return PER_THREAD_DEFAULT_STREAM
+        if isinstance(stream, Stream):
+            return stream
+        if isinstance(stream, int) and not isinstance(stream, bool) and stream >= 0:
+            known = {
+                0: LEGACY_DEFAULT_STREAM,
+                1: LEGACY_DEFAULT_STREAM,
+                2: PER_THREAD_DEFAULT_STREAM,
+            }
+            return known.get(stream) or Stream.from_handle(stream)
+        if hasattr(stream, "__cuda_stream__"):
+            return self.core.create_stream(stream)
+        kind = type(stream).__name__
+        raise InputTypeError(
+            "E-INPUT-008",
+            f"stream= is a {kind}, not a CUDA stream",
+            remediation="Pass an object with __cuda_stream__, or the integer handle of a stream.",
+        )
+
+    def _context_of(self, stream: Any) -> Any:
+        """The context to launch in: a created stream's own, the primary one otherwise."""
+        from cuda.bindings import driver as cu
+
+        if int(stream.handle) in (0, 1, 2):
+            return self.context
+        if int(faults.check(cu.cuStreamIsCapturing(stream.handle), "cuStreamIsCapturing")):
+            raise CudaError(
+                "E-CUDA-004",
+                "stream= is being captured into a graph, which cannot hold a call: it copies host "
+                "memory and waits",
+                remediation="Pass another stream, or end the capture first.",
+            )
+        context = faults.check(cu.cuStreamGetCtx(stream.handle), "cuStreamGetCtx")
+        if int(context) == int(self.context):
+            return context
+        faults.check(cu.cuCtxPushCurrent(context), "cuCtxPushCurrent")
+        owner = cu.cuCtxGetDevice()
+        cu.cuCtxPopCurrent()
+        ordinal = int(faults.check(owner, "cuCtxGetDevice"))
+        if ordinal != self.ordinal:
+            raise CudaError(
+                "E-CUDA-003",
+                f"stream= belongs to device {ordinal}, the call is for device {self.ordinal}",
+                remediation="Pass a stream of the device, or device= the stream's ordinal.",
+            )
+        return context
+
+
+_lock = threading.Lock()
+_opened: dict[tuple[int, int], Device] = {}
+
+
+def open_device(ordinal: int) -> Device:
+    """The device of that number, opened by the first call in this process.
+
+    Raises:
+        CudaError: E-CUDA-003 or E-CUDA-004, see :func:`driver.check_ordinal`; E-CUDA-003 when its
+            context cannot be created.
+    """
+    number = driver.check_ordinal(ordinal)
+    key = (os.getpid(), number)
+    device = _opened.get(key)
+    if device is None:
+        with _lock:
+            device = _opened.get(key)
+            if device is None:
+                device = _opened[key] = _open(number)
+    return device
+
+
+def _open(ordinal: int) -> Device:
+    from cuda.bindings import driver as cu
+    from cuda.core import Device as CoreDevice
+
+    with faults.translated("E-CUDA-003", f"opening device {ordinal}"):
+        before = faults.check(cu.cuCtxGetCurrent(), "cuCtxGetCurrent")
+        try:
+            core = CoreDevice(ordinal)
+            core.set_current()
+            context = faults.check(cu.cuCtxGetCurrent(), "cuCtxGetCurrent")
+            return Device(
+                ordinal=ordinal,
+                name=core.name,
+                capability=driver.device_capability(cu, ordinal),
+                multiprocessors=core.properties.multiprocessor_count,
+                core=core,
+                context=context,
+                pool=_pool(cu, core),
+            )
+        finally:
+            faults.check(cu.cuCtxSetCurrent(before), "cuCtxSetCurrent")
+
+
+def _pool(cu: Any, core: Any) -> Any:
+    """A memory pool of our own.
+
+    The device's default pool is left alone: ``cuda.core`` would have it keep everything that was
+    ever freed, which other libraries in the process could then not allocate.
+    """
+    from cuda.core import DeviceMemoryResource, DeviceMemoryResourceOptions
+
+    if not core.properties.memory_pools_supported:
+        return None
+    pool = DeviceMemoryResource(core.device_id, options=DeviceMemoryResourceOptions())
+    threshold = cu.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+    kept = cu.cuuint64_t(KEPT_BYTES)
+    faults.check(cu.cuMemPoolSetAttribute(pool.handle, threshold, kept), "cuMemPoolSetAttribute")
+    return pool
+
+
+def list_devices() -> tuple[DeviceInfo, ...]:
+    """Every usable device, without creating a context; empty when there is none.
+
+    Raises:
+        CudaError: E-CUDA-003 where the driver lists a device and does not describe it.
+    """
+    count = driver.device_count()
+    with faults.translated("E-CUDA-003", "asking for the devices"):
+        return tuple(_describe(ordinal) for ordinal in range(count))
+
+
+def _describe(ordinal: int) -> DeviceInfo:
+    from cuda.bindings import driver as cu
+
+    name = faults.check(cu.cuDeviceGetName(256, ordinal), "cuDeviceGetName")
+    memory = faults.check(cu.cuDeviceTotalMem(ordinal), "cuDeviceTotalMem")
+    major, minor = driver.device_capability(cu, ordinal)
+    return DeviceInfo(
+        ordinal=ordinal,
+        name=name.split(b"\0")[0].decode(errors="replace"),
+        memory=int(memory),
+        target=f"sm_{major}{minor}",
+        facts={"compute_capability": [major, minor]},
+    )

@@ -1,0 +1,155 @@
+"""Loading generated code on a device, and launching it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from alkahest.backends.nvptx import driver, faults, targets
+from alkahest.backends.nvptx.module import generate
+from alkahest.errors import CudaError
+
+if TYPE_CHECKING:
+    from alkahest.backends.nvptx.device import Device
+    from alkahest.plugin import Artifact
+    from alkahest.program import Program
+
+BLOCK = 128
+"""Threads of a block."""
+
+BLOCKS_PER_MULTIPROCESSOR = 32
+"""Largest grid; beyond it each thread takes several points."""
+
+EXPLICIT_TARGET = "explicit_target"
+"""Key of ``Artifact.metadata``: whether the caller chose the target."""
+
+OPTIONS = "options"
+"""Key of ``Artifact.metadata``: the options that the code was generated with."""
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Kernel:
+    """A kernel on a device.
+
+    Attributes:
+        device: where it is loaded.
+        artifact: the code that was loaded, whose target may differ from the compiled function's.
+        core: the ``cuda.core.Kernel``.
+    """
+
+    device: Device
+    artifact: Artifact
+    core: Any
+
+    @property
+    def takes_table(self) -> bool:
+        """Whether the addresses are passed as one array in device memory."""
+        return bool(self.artifact.metadata.get("abi") == "table")
+
+    def launch(self, addresses: Sequence[int], n: int, stream: Any) -> None:
+        """Queue one launch over ``n`` points.
+
+        Args:
+            addresses: of the inputs, then of the outputs; or of the one array of addresses.
+            n: number of points, at least 1.
+            stream: the ``cuda.core.Stream``.
+        """
+        import numpy as np
+        from cuda.core import LaunchConfig, launch
+
+        most = self.device.multiprocessors * BLOCKS_PER_MULTIPROCESSOR
+        config = LaunchConfig(grid=min(-(-n // BLOCK), most), block=BLOCK)
+        launch(stream, config, self.core, *addresses, np.uint64(n))
+
+
+def compile_for(program: Program, target: str | None, options: Mapping[str, Any]) -> Artifact:
+    """Generate code for ``target``, or for device 0, or without one for the oldest target.
+
+    Raises:
+        CudaError: E-CUDA-001, 002, 005; see :func:`alkahest.backends.nvptx.module.generate`.
+        InputError: E-INPUT-011 for an unknown target or option.
+    """
+    chosen = target if target is not None else _target_of_first_device()
+    artifact = generate(program, chosen, options)
+    facts = {EXPLICIT_TARGET: target is not None, OPTIONS: dict(options)}
+    return attrs.evolve(artifact, metadata={**artifact.metadata, **facts})
+
+
+def _target_of_first_device() -> str | None:
+    found = driver.status()
+    if not found.count:
+        return None
+    from cuda.bindings import driver as cu
+
+    with faults.translated("E-CUDA-003", "asking device 0 for its compute capability"):
+        capability = driver.device_capability(cu, 0)
+    return targets.choose(capability, targets.ptx_of_driver(found.version))
+
+
+def load(artifact: Artifact, device: Device) -> Kernel:
+    """Load ``artifact``, or the same program compiled for this very device, which is current.
+
+    Code for a target that the caller chose is loaded as it is; the driver translates it.
+
+    Raises:
+        CudaError: E-CUDA-003 naming target, PTX version, driver and remedy where the driver
+            refuses the code, or the target is newer than the device.
+    """
+    version = driver.status().version
+    if artifact.metadata.get(EXPLICIT_TARGET):
+        _check_target(artifact.target, device)
+    else:
+        best = targets.choose(device.capability, targets.ptx_of_driver(version))
+        if best != artifact.target:
+            artifact = generate(artifact.program, best, artifact.metadata.get(OPTIONS, {}))
+    code = artifact.code.encode() if isinstance(artifact.code, str) else artifact.code
+    doing = (
+        f"loading code for {artifact.target} (PTX ISA {artifact.metadata.get('ptx_version')}) on "
+        f"device {device.ordinal}, {device.name}, driver for CUDA {driver.cuda_release(version)}"
+    )
+    try:
+        with faults.translated("E-CUDA-003", doing, driver.UPDATE_DRIVER):
+            return Kernel(device=device, artifact=artifact, core=_load(code, artifact.entry))
+    except CudaError as error:
+        log = _compiler_log(code)
+        if not log:
+            raise
+        text = f"{error.message}; the driver's compiler says: {log}"
+        raise CudaError("E-CUDA-003", text, remediation=error.remediation) from error.__cause__
+
+
+def _check_target(target: str, device: Device) -> None:
+    if targets.capability(target) <= device.capability:
+        return
+    shown = ".".join(map(str, device.capability))
+    raise CudaError(
+        "E-CUDA-003",
+        f"code for {target} does not run on device {device.ordinal}, {device.name}, of compute "
+        f"capability {shown}",
+        remediation="Omit target=, or name one that the device has.",
+    )
+
+
+def _load(code: bytes, entry: str) -> Any:
+    from cuda.bindings import driver as cu
+    from cuda.core import ObjectCode
+
+    kernel = ObjectCode.from_ptx(code).get_kernel(entry)
+    # Drivers put compiling off until the first launch, where its errors would look like ours.
+    faults.check(cu.cuKernelGetFunction(kernel.handle), "cuKernelGetFunction")
+    return kernel
+
+
+def _compiler_log(code: bytes) -> str:
+    """What the driver's compiler says about ``code``; ``cuda.core`` does not ask it."""
+    from cuda.bindings import driver as cu
+
+    log = bytearray(8192)
+    names = cu.CUjit_option
+    options = [names.CU_JIT_ERROR_LOG_BUFFER, names.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
+    result, loaded = cu.cuModuleLoadDataEx(code, len(options), options, [log, len(log)])
+    if int(result) == 0:
+        cu.cuModuleUnload(loaded)
+    return bytes(log).split(b"\0")[0].decode(errors="replace").strip()
