@@ -21,6 +21,7 @@ from alkahest.expr.layout import (
     fresh_names,
     is_negative,
     repeated,
+    starts_with_minus,
     write,
 )
 from alkahest.expr.nodes import Expr
@@ -152,14 +153,12 @@ class _Writer:
     def binds(self, node: Expr) -> int:
         """How strongly the notation of ``node`` itself binds."""
         match node.head:
-            case "integer" | "rational" | "mul" if is_negative(node):
+            case "integer" | "rational" | "float" | "mul" if starts_with_minus(node):
                 return _NEGATIVE
             case "rational" | "mul":
                 return _PRODUCT
             case "pow":
                 return _PRODUCT if self.divides(node) else _POWER
-            case "float" if float_text(node.value).startswith("-"):
-                return _NEGATIVE
             case "float" if "e" in float_text(node.value):
                 return _PRODUCT
         return _BINDS.get(node.head, _ATOM)
@@ -180,35 +179,37 @@ class _Writer:
             if term in self.names or not is_negative(term):
                 pieces += [" + ", (term, _PRODUCT)]
             elif term.head == "mul":
-                pieces += [" - ", *self.magnitude(*coefficient(term))]
+                pieces += [" - ", *self.magnitude(*coefficient(term), _PRODUCT)]
             else:
                 pieces += [" - ", _fraction_text(-term.value)]
         return pieces
 
     def product(self, node: Expr) -> Sequence[Piece]:
         """One fraction at most, with the sign before it."""
-        pieces = self.magnitude(*coefficient(node))
-        return ["-", *pieces] if is_negative(node) else pieces
+        if is_negative(node):
+            return ["-", *self.magnitude(*coefficient(node), _PRODUCT)]
+        return self.magnitude(*coefficient(node), _NEGATIVE)
 
-    def magnitude(self, factor: Fraction, others: Sequence[Expr]) -> Sequence[Piece]:
-        """``abs(factor)`` times the product of ``others``."""
+    def magnitude(self, factor: Fraction, others: Sequence[Expr], first: int) -> Sequence[Piece]:
+        """``abs(factor)`` times the product of ``others``; ``first`` binds what comes first."""
         over, under = abs(factor.numerator), factor.denominator
         above = [f for f in others if not self.divides(f)]
         below = [f for f in others if self.divides(f)]
         if not below and under == 1:
-            return self.juxtaposed(over, above, _PRODUCT)
-        top, bottom = self.juxtaposed(over, above, _APART), self.juxtaposed(under, below, _APART)
-        return [r"\frac{", *top, "}{", *bottom, "}"]
+            return self.juxtaposed(over, above, first)
+        halves = [
+            self.juxtaposed(number, half, _APART if len(half) == 1 else _NEGATIVE)
+            for number, half in ((over, above), (under, below))
+        ]
+        return [r"\frac{", *halves[0], "}{", *halves[1], "}"]
 
-    def juxtaposed(self, number: int, factors: Sequence[Expr], around: int) -> Sequence[Piece]:
-        """A number, if it is not 1, and factors side by side; those that divide without minus.
-
-        ``around`` is how strongly the surroundings bind, which matters to a factor on its own.
-        """
-        shown = [integer_text(number)] if number != 1 or not factors else []
-        pieces: list[Piece] = list(shown)
-        level = around if len(factors) == 1 and not shown else _PRODUCT
+    def juxtaposed(self, number: int, factors: Sequence[Expr], first: int) -> Sequence[Piece]:
+        """A number, if it is not 1, and factors side by side; those that divide without minus."""
+        pieces: list[Piece] = []
+        if number != 1 or not factors:
+            pieces.append(integer_text(number))
         for factor in factors:
+            level = _PRODUCT if pieces else first
             if pieces:
                 pieces.append(r" \cdot " if _starts_with_digit(factor) else " ")
             if not self.divides(factor):
@@ -223,7 +224,7 @@ class _Writer:
         """A fraction for a negative exponent, else a superscript."""
         base, exponent = node.args
         if self.divides(node):
-            return self.magnitude(Fraction(1), [node])
+            return self.magnitude(Fraction(1), [node], _APART)
         if exponent.head in EXACT:
             if exponent.head == "integer" and base.head in _CALLS and base not in self.names:
                 sign = _CALLS[base.head]

@@ -17,6 +17,7 @@ from itertools import count
 
 from alkahest.expr.heads import EXACT
 from alkahest.expr.nodes import Expr
+from alkahest.expr.tokens import float_text
 from alkahest.expr.walk import postorder
 
 Piece = str | tuple[Expr, int]
@@ -68,6 +69,14 @@ def is_negative(node: Expr) -> bool:
     if node.head == "mul":
         node = node.args[0]
     return node.head in EXACT and node.value < 0
+
+
+def starts_with_minus(node: Expr) -> bool:
+    """Whether a number, or a product by its first factor, is written with a minus sign in front."""
+    first = node.args[0] if node.head == "mul" else node
+    if first.head == "float":
+        return float_text(first.value).startswith("-")
+    return is_negative(first)
 
 
 def coefficient(product: Expr) -> tuple[Fraction, Sequence[Expr]]:

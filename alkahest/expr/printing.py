@@ -20,6 +20,7 @@ from alkahest.expr.layout import (
     fresh_names,
     is_negative,
     repeated,
+    starts_with_minus,
     write,
 )
 from alkahest.expr.nodes import Expr
@@ -86,12 +87,10 @@ class _Writer:
         head = node.head
         if head == "pow":
             return _PRODUCT if self.is_reciprocal(node) else _POWER
-        if head == "float":
-            return _NEGATIVE if float_text(node.value).startswith("-") else _ATOM
-        if head in ("integer", "rational", "mul"):
-            if is_negative(node):
+        if head in ("integer", "rational", "float", "mul"):
+            if starts_with_minus(node):
                 return _NEGATIVE
-            return _ATOM if head == "integer" else _PRODUCT
+            return _ATOM if head in ("integer", "float") else _PRODUCT
         return _BINDS.get(head, _ATOM)
 
     def is_reciprocal(self, node: Expr) -> bool:

@@ -31,13 +31,13 @@ class Scope:
     def __init__(self, pool: ExprPool, symbols: Symbols | None) -> None:
         self.pool = pool
         self.known = {} if symbols is None else _declared(pool, symbols)
-        self.not_functions = set(self.known)
+        self.met: dict[str, Expr] = {}
 
     def symbol(self, name: str) -> Expr:
         """What ``name`` was declared to stand for, or the symbol of that name."""
-        value = self.known.get(name)
+        value = self.known.get(name, self.met.get(name))
         if value is None:
-            value = self.known[name] = self.pool.symbol(name)
+            value = self.met[name] = self.pool.symbol(name)
         return value
 
     def operand(self, token: Token) -> Expr | float:
@@ -67,7 +67,7 @@ class Scope:
         """
         name = token.text
         remedy = f"To multiply, write {name}*(...)."
-        if name in self.not_functions:
+        if name in self.known:
             reason = f"{name!r} is declared as a symbol, so it cannot be called"
         elif name not in FUNCTIONS:
             reason = f"unknown function {name!r}"
@@ -84,7 +84,7 @@ class Scope:
         Raises:
             ParseError: E-PARSE-001.
         """
-        if token.text in self.known or token.text in RESERVED:
+        if any(token.text in names for names in (self.known, self.met, RESERVED)):
             raise ParseError(
                 "E-PARSE-001",
                 f"{token.text!r} already has a meaning here",
@@ -95,7 +95,6 @@ class Scope:
     def define(self, name: str, part: Expr) -> None:
         """Let ``name`` stand for ``part`` from here on."""
         self.known[name] = part
-        self.not_functions.add(name)
 
 
 def _declared(pool: ExprPool, symbols: Symbols) -> dict[str, Expr]:

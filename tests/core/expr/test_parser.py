@@ -164,7 +164,9 @@ def test_words_and_signs_connect_conditions(pool):
     ],
 )
 def test_conditions_and_numbers_do_not_mix(pool, text, span):
-    with pytest.raises(ParseError, match=r"takes a (number|condition); a (number|condition)") as error:
+    with pytest.raises(
+        ParseError, match=r"takes a (number|condition); a (number|condition)"
+    ) as error:
         parse(text, pool)
     assert (error.value.code, error.value.span) == ("E-PARSE-001", span)
     assert "(a < b) & (b < c)" in error.value.remediation
@@ -207,6 +209,10 @@ def test_a_mapping_says_what_names_stand_for(pool):
 def test_quoted_names_are_symbols_whatever_they_contain(pool):
     parsed = parse("`x y` + 2*x_y - `C(t)`*`pi` + `a``b`", pool)
     assert {s.value for s in parsed.free_symbols} == {"x y", "x_y", "C(t)", "pi", "a`b"}
+
+
+def test_a_quoted_name_leaves_the_constant_of_that_name_alone(pool):
+    assert parse("`E`*E + `E`", pool) is pool.symbol("E") * pool.e() + pool.symbol("E")
 
 
 def test_a_part_can_be_named(pool):
