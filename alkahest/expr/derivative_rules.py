@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import cache
+from typing import TypeAlias
 
 from alkahest.errors import DiffError
 from alkahest.expr.heads import EXACT
@@ -17,7 +19,15 @@ SELECTIONS = frozenset(("piecewise", "min", "max"))
 """Heads that choose one argument: their derivative chooses among the derivatives."""
 
 
-def partial(node: Expr, position: int) -> Expr:
+Partial: TypeAlias = tuple[int | Fraction, tuple[Expr, ...]]
+"""A partial derivative as an exact number and other factors.
+
+The number is kept apart because a long chain multiplies as many of them: made nodes at every
+step, they would fill the pool with ever longer integers.
+"""
+
+
+def partial(node: Expr, position: int) -> Partial:
     """The partial derivative of ``node`` with respect to one of its arguments.
 
     Not for selections. For products see also :func:`cofactors`.
@@ -28,30 +38,39 @@ def partial(node: Expr, position: int) -> Expr:
     args = node.args
     match node.head:
         case "add":
-            return node.pool.integer(1)
+            return 1, ()
         case "mul":
-            return node.pool.mul(args[:position] + args[position + 1 :])
+            return _without_number(args[:position] + args[position + 1 :])
         case "pow":
             return _power(args[0], args[1], position)
     return _instantiate(_rules(node.head)[position], node)
 
 
-def cofactors(product: Expr) -> list[Expr]:
-    """For each factor the product of the others.
+def cofactors(product: Expr) -> list[Partial]:
+    """For each factor of a product the product of the others.
 
     Each is put together from the products of those before and those after it, so that all of
     them are made in linear time; only looking at the arguments of each one costs more.
     """
     pool, factors = product.pool, product.args
+    number, rest = _without_number(factors)
     before = [pool.integer(1)]
-    for factor in factors[:-1]:
+    for factor in rest[:-1]:
         before.append(pool.mul((before[-1], factor)))
     after = pool.integer(1)
-    others: list[Expr] = []
-    for factor, left in zip(reversed(factors), reversed(before), strict=True):
-        others.append(pool.mul((left, after)))
+    others: list[Partial] = []
+    for factor, left in zip(reversed(rest), reversed(before), strict=True):
+        others.append((number, (pool.mul((left, after)),)))
         after = pool.mul((factor, after))
-    return others[::-1]
+    # Of the number itself nobody takes a derivative.
+    return [(1, (after,))] * (len(factors) - len(rest)) + others[::-1]
+
+
+def _without_number(factors: tuple[Expr, ...]) -> Partial:
+    """The exact coefficient that stands first in a product, and the rest."""
+    if factors and factors[0].head in EXACT:
+        return factors[0].value, factors[1:]
+    return 1, factors
 
 
 def selection(node: Expr, derivatives: Mapping[int, Expr]) -> Expr:
@@ -73,19 +92,18 @@ def selection(node: Expr, derivatives: Mapping[int, Expr]) -> Expr:
     return pool.piecewise(pairs)
 
 
-def _power(base: Expr, exponent: Expr, position: int) -> Expr:
+def _power(base: Expr, exponent: Expr, position: int) -> Partial:
     """Partial derivatives of ``base**exponent``; only the second one needs a logarithm."""
     pool = base.pool
     if position == 1:
         power = pool.pow(base, exponent)
-        return power if base == pool.e() else pool.mul((power, pool.func("log", (base,))))
+        return 1, (power,) if base == pool.e() else (power, pool.func("log", (base,)))
+    value = exponent.value
+    if exponent.head in EXACT:
+        return value, (pool.pow(base, value - 1),)
     if exponent.head == "float":
-        if exponent.value == 0:
-            return pool.integer(0)
-        lower = pool.float(exponent.value - 1)
-    else:
-        lower = pool.add((exponent, -1))
-    return pool.mul((exponent, pool.pow(base, lower)))
+        return (1, (exponent, pool.pow(base, pool.float(value - 1)))) if value else (0, ())
+    return 1, (exponent, pool.pow(base, pool.add((exponent, -1))))
 
 
 @cache
@@ -101,12 +119,12 @@ def _rules(head: str) -> tuple[list[Expr], ...]:
     return tuple(list(postorder(parse(rule, ExprPool()))) for rule in rules)
 
 
-def _instantiate(rule: list[Expr], node: Expr) -> Expr:
+def _instantiate(rule: list[Expr], node: Expr) -> Partial:
     """``rule`` in the pool of ``node``, with its arguments for a, b, c."""
     pool = node.pool
     operands = dict(zip("abc", node.args, strict=False))
     built: dict[Expr, Expr] = {}
-    for part in rule:
+    for part in rule[:-1] if rule[-1].head == "mul" else rule:
         match part.head:
             case "symbol":
                 built[part] = operands[part.value]
@@ -118,4 +136,7 @@ def _instantiate(rule: list[Expr], node: Expr) -> Expr:
                 built[part] = pool.constant(part.value)
             case head:
                 built[part] = pool.func(head, [built[arg] for arg in part.args])
-    return built[rule[-1]]
+    root = rule[-1]
+    if root.head == "mul":
+        return _without_number(tuple([built[factor] for factor in root.args]))
+    return _without_number((built[root],))

@@ -24,8 +24,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from alkahest.errors import DiffError, InputError, InputTypeError, PoolError
-from alkahest.expr.derivative_rules import SELECTIONS, cofactors, partial, selection
-from alkahest.expr.heads import EXACT
+from alkahest.expr.derivative_rules import SELECTIONS, Partial, cofactors, partial, selection
 from alkahest.expr.nodes import Expr
 from alkahest.expr.pool import ExprPool
 from alkahest.expr.walk import postorder
@@ -54,8 +53,8 @@ def diff(expr: Expr, var: Expr, n: int = 1) -> Expr:
 def gradient(expr: Expr, variables: Sequence[Expr]) -> list[Expr]:
     """The derivatives of ``expr`` with respect to each of ``variables``, in their order.
 
-    For many variables that meet in common parts the adjoints of the parts are shared, so that a
-    result can be arranged differently from what :func:`diff` gives.
+    Where many variables meet in common parts, and no selection lies above them, the adjoints of
+    the parts are shared, so that a result can be arranged differently from that of :func:`diff`.
 
     Raises:
         DiffError, InputTypeError, PoolError: as :func:`diff`.
@@ -108,16 +107,19 @@ class _Scaled(NamedTuple):
     factor: int | Fraction
     core: Expr | None = None
 
-    def times(self, partial: Expr, count: int) -> _Scaled:
+    def times(self, partial: Partial, count: int) -> _Scaled:
         """This derivative times a partial derivative that occurs ``count`` times."""
-        coefficient, core = _split(partial)
-        coefficient *= count
-        factor = self.factor if coefficient == 1 else self.factor * coefficient
+        number, factors = partial
+        if count != 1:
+            number *= count
+        factor = self.factor if number == 1 else self.factor * number
         if not factor:
-            return _Scaled(0)
-        if core is None or self.core is None:
-            return _Scaled(factor, self.core if core is None else core)
-        return _Scaled(factor, core.pool.mul((core, self.core)))
+            return _ZERO
+        if self.core is not None:
+            factors = (*factors, self.core)
+        if len(factors) < 2:
+            return _Scaled(factor, *factors)
+        return _Scaled(factor, factors[0].pool.mul(factors))
 
     def built(self, pool: ExprPool) -> Expr:
         """As an expression."""
@@ -127,18 +129,9 @@ class _Scaled(NamedTuple):
 
 
 _ONE, _ZERO = _Scaled(1), _Scaled(0)
+_UNIT: Partial = (1, ())
 _WIDE = 8  # factors from which on all cofactors of a product are made together
 _WORTH_IT = 4  # how many times the cost of one pass the alternative may cost
-
-
-def _split(node: Expr) -> tuple[int | Fraction, Expr | None]:
-    """The exact coefficient of ``node`` and what it multiplies, without listing factors."""
-    if node.head in EXACT:
-        return node.value, None
-    if node._bag is None or node.head != "mul" or node._bag[0] == 1:
-        return 1, node
-    coefficient = node._bag[0]
-    return coefficient, node.pool.mul((Fraction(1) / coefficient, node)) if coefficient else None
 
 
 def _total(parts: Sequence[_Scaled], pool: ExprPool) -> _Scaled:
@@ -170,7 +163,7 @@ class _Graph:
         self.roots = roots
         self.order: dict[Expr, int] = {}
         self.above: dict[Expr, list[tuple[Expr, int]]] = {}
-        self.cofactors: dict[Expr, list[Expr]] = {}
+        self.partials: dict[tuple[Expr, int], Partial] = {}
         for node in postorder(*roots, stop=_Conditions()):
             self.order[node] = len(self.order)
             if node.is_condition:
@@ -214,23 +207,35 @@ class _Graph:
                     del known[args[i]]
         return [known.get(root, _ZERO).built(pool) for root in self.roots]
 
-    def edges(self, node: Expr, positions: Iterable[int]) -> Counter[tuple[Expr, Expr]]:
+    def edges(self, node: Expr, positions: Iterable[int]) -> Counter[tuple[Expr, Partial]]:
         """How often each (argument, partial derivative) occurs; ``x*x`` has (x, x) twice."""
         args = node.args
-        if node.head == "mul" and len(args) > _WIDE:
-            others = self.cofactors.get(node)
-            if others is None:
-                others = self.cofactors[node] = cofactors(node)
-            return Counter([(args[i], others[i]) for i in positions])
-        return Counter([(args[i], partial(node, i)) for i in positions])
+        if node.head == "add":
+            return Counter([(args[i], _UNIT) for i in positions])
+        return Counter([(args[i], self.partial(node, i)) for i in positions])
+
+    def partial(self, node: Expr, position: int) -> Partial:
+        """The partial derivative of ``node``, made once for all variables."""
+        found = self.partials.get((node, position))
+        if found is None:
+            if node.head == "mul" and len(node.args) > _WIDE:
+                for i, others in enumerate(cofactors(node)):
+                    self.partials[node, i] = others
+                return self.partials[node, position]
+            found = self.partials[node, position] = partial(node, position)
+        return found
 
     def adjoints_are_shorter(self, variables: Sequence[Expr]) -> bool:
         """Whether :meth:`reverse` gives less than one forward run per variable.
 
         Not where an adjoint is a long product that sums keep having to repeat, as in a chain
-        whose every step has the variable: a forward run nests the same result.
+        whose every step has the variable: a forward run nests the same result. And not through
+        selections: multiplied by the zero that stands for "not selected", an infinite derivative
+        further down would be nan.
         """
         touched = self.touched(variables)
+        if any(node.head in SELECTIONS for node, _ in touched):
+            return False
         edges = sum(len(positions) for _, positions in touched)
         lengths: dict[Expr, list[int]] = {self.roots[0]: [0]}
         written = 0
@@ -251,24 +256,15 @@ class _Graph:
         return False
 
     def reverse(self, variables: Sequence[Expr]) -> list[Expr]:
-        """The derivatives of the only root with respect to each of ``variables``.
-
-        Adjoints do not pass through a selection: multiplied by zero, an infinite derivative of a
-        branch that is not selected would be nan. A selection is derived forward as a whole.
-        """
+        """The derivatives of the only root, without selections, by each of ``variables``."""
         (root,) = self.roots
         pool = root.pool
         adjoints: dict[Expr, list[_Scaled]] = {root: [_ONE]}
         for node, positions in reversed(self.touched(variables)):
             total = _total(adjoints.pop(node, ()), pool)
-            if node.head in SELECTIONS:
-                below = _Graph([node])
-                for var in dict.fromkeys(variables):
-                    inner = below.forward(var)[0]
-                    adjoints.setdefault(var, []).append(total.times(inner, 1))
-            elif total.factor != 0:
-                for (arg, partial), count in self.edges(node, positions).items():
-                    adjoints.setdefault(arg, []).append(total.times(partial, count))
+            if total.factor != 0:
+                for (arg, p), count in self.edges(node, positions).items():
+                    adjoints.setdefault(arg, []).append(total.times(p, count))
         return [_total(adjoints.get(var, ()), pool).built(pool) for var in variables]
 
 

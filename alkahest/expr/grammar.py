@@ -82,11 +82,10 @@ class Function:
     @property
     def arity(self) -> str:
         """The number of arguments in words."""
+        few = "1 argument" if self.fewest == 1 else f"{self.fewest} arguments"
         if self.most is None:
-            return f"{self.fewest} arguments or more"
-        if self.most == self.fewest:
-            return "1 argument" if self.most == 1 else f"{self.most} arguments"
-        return f"{self.fewest} to {self.most} arguments"
+            return f"{few} or more"
+        return few if self.most == self.fewest else f"{self.fewest} or {self.most} arguments"
 
 
 def _same(operand: Expr) -> Expr:
@@ -113,7 +112,7 @@ INFIX = {
     "|": Infix(5, _same, "or", _CONDITIONS),
     "&": Infix(6, _same, "and", _CONDITIONS),
     "+": Infix(7, _same, "add"),
-    "-": Infix(7, operator.neg, "add"),
+    "-": Infix(7, lambda b: -b, "add"),
     "*": Infix(8, _same, "mul"),
     "/": Infix(8, _inverse, "mul"),
     "%": Infix(8, operator.mod),
@@ -124,10 +123,10 @@ INFIX = {
 """Operators between operands. Strengths are Python's, with ``^`` as another ``**``."""
 
 PREFIX = {
-    "not": Prefix(3, operator.invert, _CONDITIONS),
-    "-": Prefix(9, operator.neg),
-    "+": Prefix(9, operator.pos),
-    "~": Prefix(9, operator.invert, _CONDITIONS),
+    "not": Prefix(3, lambda a: ~a, _CONDITIONS),
+    "-": Prefix(9, lambda a: -a),
+    "+": Prefix(9, lambda a: +a),
+    "~": Prefix(9, lambda a: ~a, _CONDITIONS),
 }
 """Operators before their operand."""
 

@@ -37,7 +37,7 @@ from alkahest.expr.grammar import FUNCTIONS, INFIX, PREFIX, Infix, Prefix, Takes
 from alkahest.expr.nodes import Expr
 from alkahest.expr.pool import ExprPool
 from alkahest.expr.scope import Scope, Symbols
-from alkahest.expr.tokens import Token, TokenKind, float_value, integer_value, tokenise
+from alkahest.expr.tokens import Token, TokenKind, float_value, integer_value, shown, tokenise
 
 
 def parse(text: str, pool: ExprPool, symbols: Symbols | None = None) -> Expr:
@@ -152,7 +152,7 @@ class _Parser:
                 self.pending.pop()
                 self.operands.append(self.call(name, ()))
             case _:
-                found = repr(token.text) if token.text else token.kind
+                found = shown(token.text) if token.text else token.kind
                 raise _wrong(f"an operand is missing before {found}", token)
         return False
 
@@ -349,4 +349,4 @@ def _missing_operator(token: Token, before: Token) -> ParseError:
             remedy = "There are no imaginary literals; write a factor I."
         elif before.text == "0" and found[:1] in tuple("xXbBoO"):
             remedy = "Integers are decimal; write 16 for 0x10."
-    return _wrong(f"an operator is missing before {found!r}", token, remedy)
+    return _wrong(f"an operator is missing before {shown(found)}", token, remedy)

@@ -10,7 +10,7 @@ from alkahest.errors import InputTypeError, ParseError, PoolError
 from alkahest.expr.grammar import CONSTANTS, FUNCTIONS
 from alkahest.expr.nodes import Expr
 from alkahest.expr.pool import ExprPool
-from alkahest.expr.tokens import RESERVED, Token
+from alkahest.expr.tokens import RESERVED, Token, shown
 
 Symbols: TypeAlias = Mapping[str, Expr] | Iterable[str | Expr]
 """Declared symbols: names, symbols, or what each name stands for."""
@@ -66,11 +66,11 @@ class Scope:
             ParseError: E-PARSE-003, suggesting similar names.
         """
         name = token.text
-        remedy = f"To multiply, write {name}*(...)."
+        remedy = f"To multiply, write {name if len(name) <= 40 else 'name'}*(...)."
         if name in self.known:
-            reason = f"{name!r} is declared as a symbol, so it cannot be called"
+            reason = f"{shown(name)} is declared as a symbol, so it cannot be called"
         elif name not in FUNCTIONS:
-            reason = f"unknown function {name!r}"
+            reason = f"unknown function {shown(name)}"
             close = difflib.get_close_matches(name, FUNCTIONS, 3)
             if close:
                 remedy = f"Did you mean {' or '.join(close)}? {remedy}"
@@ -87,7 +87,7 @@ class Scope:
         if any(token.text in names for names in (self.known, self.met, RESERVED)):
             raise ParseError(
                 "E-PARSE-001",
-                f"{token.text!r} already has a meaning here",
+                f"{shown(token.text)} already has a meaning here",
                 remediation="Choose another name for the part.",
                 span=token.span,
             )

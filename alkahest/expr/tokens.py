@@ -105,7 +105,7 @@ def tokenise(text: str) -> Iterator[Token]:
             if written in WORD_OPERATORS:
                 kind = TokenKind.OPERATOR
             elif not _is_identifier(written):
-                message = f"the name {written!r} has characters that need quoting"
+                message = f"the name {shown(written)} has characters that need quoting"
                 raise _syntax(message, start, end, _LOOK_ALIKE)
         elif kind == TokenKind.QUOTED:
             written = written[1:-1].replace("``", "`")
@@ -121,7 +121,7 @@ def integer_value(token: Token) -> int:
         ParseError: E-PARSE-001 for leading zeros, which Python refuses as well.
     """
     if _LEADING_ZERO.match(token.text):
-        message = f"the integer {token.text!r} starts with a zero"
+        message = f"the integer {shown(token.text)} starts with a zero"
         raise _syntax(message, token.start, token.end, "Write it without leading zeros.")
     return _exact(token.text.replace("_", ""))
 
@@ -134,7 +134,7 @@ def float_value(token: Token) -> float:
     """
     value = float(token.text)
     if not isfinite(value):
-        message = f"the number {token.text!r} lies outside the range of float64"
+        message = f"the number {shown(token.text)} lies outside the range of float64"
         raise _syntax(message, token.start, token.end, "Write oo for infinity, 10**400 for exact.")
     return value
 
@@ -161,6 +161,11 @@ def float_text(value: float) -> str:
     if isfinite(value):
         return repr(value)
     return "oo" if value == inf else "-oo" if value == -inf else "nan"
+
+
+def shown(text: str) -> str:
+    """``text`` in quotes as messages show it, cut where it is long."""
+    return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
 def _is_identifier(name: str) -> bool:

@@ -99,8 +99,9 @@ def error_in_ulps(got: float, want: Any, dtype: str = "float64", scale: Any = 0)
 
 def bound(op: Op) -> float:
     """How many ulps a float64 result may be away from the exact value."""
-    fixed: dict[Exactness, float] = {Exactness.EXACT: 0.0, Exactness.ROUNDED: 0.5}
-    return fixed.get(op.exactness, op.ulp)
+    if op.exactness is Exactness.EXACT:
+        return 0.0
+    return 0.5 if op.exactness is Exactness.ROUNDED else op.ulp
 
 
 def scale(op: Op) -> float:
@@ -167,7 +168,7 @@ def _draw(generator: random.Random, interval: tuple[float, float]) -> float:
     if low > 0 and generator.random() < 0.5:
         return math.exp(generator.uniform(math.log(low), math.log(high)))
     if generator.random() < 0.2:  # a small magnitude, where cancellation hides
-        small = generator.uniform(low, high) * 10.0 ** -generator.uniform(0, 12)
+        small: float = generator.uniform(low, high) * 10.0 ** -generator.uniform(0, 12)
         if low <= small <= high:
             return small
     return generator.uniform(low, high)

@@ -22,8 +22,6 @@ from alkahest.expr import (
 from alkahest.expr.walk import postorder
 from alkahest.ops import OPS
 
-LARGE = 100_000
-
 
 @pytest.fixture
 def pool():
@@ -202,7 +200,7 @@ def test_a_branch_that_is_not_selected_has_no_effect(pool):
     assert [eval_expr(slope, {x: v}) for v in (4.0, 0.0, -1.0)] == [0.25, 0.0, 0.0]
 
 
-def test_adjoints_do_not_leak_through_branches_that_are_not_selected(pool):
+def test_gradients_do_not_leak_through_branches_that_are_not_selected(pool):
     symbols = [pool.symbol(f"x{i}") for i in range(12)]
     total = pool.add([s * s for s in symbols])
     guarded = pool.piecewise([(total ** pool.rational(1, 2), total > 5), (total, True)])
@@ -262,33 +260,33 @@ def test_adjoints_are_shared_where_many_variables_meet(pool):
         assert eval_expr(row, at) == pytest.approx(single, rel=1e-10)
 
 
-def random_layers(draw, symbols):
+def random_layers(draw, symbols, *, selections):
     """Layers of random operations on top of a sum in which all symbols meet."""
     pool = symbols[0].pool
     layers = [pool.add([i * s * symbols[-i] for i, s in enumerate(symbols, 1)]), *symbols[:2]]
     for _ in range(40):
         one, two = layers[-1], draw.choice(layers)
-        make = draw.choice(
-            [
-                lambda a, b: sin(a) + b / 3,
-                lambda a, b: a / (b**2 + 1),
-                lambda a, b: pool.func("tanh", [a]) * b - a,
-                lambda a, b: pool.func("max", [a, b, 0.1 * a]),
-                lambda a, b: pool.func("min", [a, -b]),
-                lambda a, b: pool.piecewise([(a, a < b), (b * a / 2, a > 0.1), (sin(b), True)]),
-                lambda a, b: pool.func("atan2", [a, 1 + b**2]),
-                lambda a, b: pool.func("abs", [a]) - pool.func("mod", [b, 3]) / 7,
-            ]
-        )
-        layers.append(make(one, two))
+        smooth = [
+            lambda a, b: sin(a) + b / 3,
+            lambda a, b: a / (b**2 + 1),
+            lambda a, b: pool.func("tanh", [a]) * b - a,
+            lambda a, b: pool.func("atan2", [a, 1 + b**2]),
+            lambda a, b: pool.func("abs", [a]) - pool.func("mod", [b, 3]) / 7,
+        ]
+        choosing = [
+            lambda a, b: pool.func("max", [a, b, 0.1 * a]),
+            lambda a, b: pool.func("min", [a, -b]),
+            lambda a, b: pool.piecewise([(a, a < b), (b * a / 2, a > 0.1), (sin(b), True)]),
+        ]
+        layers.append(draw.choice(smooth + choosing * selections)(one, two))
     return layers[-1]
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_shared_adjoints_have_the_value_of_single_derivatives(seed, pool):
+def test_gradients_by_many_variables_have_the_value_of_single_derivatives(seed, pool):
     draw = random.Random(seed)
     symbols = [pool.symbol(f"x{i:02}") for i in range(16)]
-    expr = random_layers(draw, symbols)
+    expr = random_layers(draw, symbols, selections=seed % 3 == 0)
     at = {s: draw.uniform(-1, 1) for s in symbols}
     for row, symbol in zip(gradient(expr, symbols), symbols, strict=True):
         single = eval_expr(diff(expr, symbol), at)
@@ -407,57 +405,3 @@ def test_formulas_from_sympy_have_the_same_value_and_derivative(seed, pool):
         slope = (sides[0].evalf(40) - sides[1].evalf(40)) / (2 * step)
     got = eval_expr(diff(expr, pool.symbol("x")), at)
     assert got == pytest.approx(float(slope), rel=1e-9, abs=1e-11)
-
-
-# Scale
-
-
-@pytest.fixture(scope="module")
-def chains():
-    """Deep chains over x and y, by name."""
-    pool = ExprPool()
-    x, y = pool.symbol("x"), pool.symbol("y")
-    halves = nested = polynomial = x
-    for i in range(LARGE):
-        halves = halves / 2 + 1
-        nested = sin(nested)
-        if i % 4 == 0:
-            polynomial = polynomial * x + y
-    return {"halves": halves, "nested": nested, "polynomial": polynomial}
-
-
-def test_a_chain_of_exact_steps_has_an_exact_derivative(chains):
-    expr = chains["halves"]
-    (slope,) = gradient(expr, [expr.pool.symbol("x")])
-    assert slope.value == expr.pool.rational(1, 2**LARGE).value
-
-
-def test_a_deep_chain_of_functions_gives_one_product(chains):
-    expr = chains["nested"]
-    slope = diff(expr, expr.pool.symbol("x"))
-    assert (slope.head, len(slope.args)) == ("mul", LARGE)
-
-
-def test_a_deep_chain_has_a_gradient(chains):
-    expr = chains["polynomial"]
-    x, y = expr.pool.symbol("x"), expr.pool.symbol("y")
-    rows = gradient(expr, [x, y])
-    assert all(sum(1 for _ in postorder(row)) < 2 * LARGE for row in rows)
-
-
-def test_a_wide_sum_of_products_has_a_gradient_in_linear_time(pool):
-    x, y = pool.symbol("x"), pool.symbol("y")
-    others = [pool.symbol(f"x{i}") for i in range(2000)]
-    expr = pool.add([i * x * y**2 * sin(i * other) for i, other in enumerate(others, 1)])
-    rows = gradient(expr, [x, y, *others])
-    assert len(rows[0].args) == len(rows[1].args) == 2000
-    assert str(rows[2]) == "x*y**2*cos(x0)"
-    assert str(rows[-1]) == "4000000*x*y**2*cos(2000*x1999)"
-
-
-def test_a_wide_product_has_a_derivative(pool):
-    x = pool.symbol("x")
-    expr = pool.mul([x + i for i in range(300)])
-    assert len(diff(expr, x).args) == 300
-    slope = diff(pool.mul([x] * 300), x)
-    assert (slope.args[0].value, len(slope.args)) == (300, 300)

@@ -15,9 +15,7 @@ from alkahest.errors import (
     ParseError,
     PoolError,
 )
-from alkahest.expr import ExprPool, cos, eval_expr, exp, functions, gamma, parse, piecewise, sin
-
-LARGE = 100_000
+from alkahest.expr import ExprPool, eval_expr, functions, gamma, parse, piecewise, sin
 
 
 @pytest.fixture
@@ -322,8 +320,8 @@ def test_division_by_a_float_zero_follows_ieee():
         ("sin(x, y)", (0, 3), "sin takes 1 argument; 2 given"),
         ("sin()", (0, 3), "sin takes 1 argument; 0 given"),
         ("x*atan2(y)", (2, 7), "atan2 takes 2 arguments; 1 given"),
-        ("log(x, 2, 3)", (0, 3), "log takes 1 to 2 arguments; 3 given"),
-        ("Min()", (0, 3), "Min takes 1 arguments or more; 0 given"),
+        ("log(x, 2, 3)", (0, 3), "log takes 1 or 2 arguments; 3 given"),
+        ("Min()", (0, 3), "Min takes 1 argument or more; 0 given"),
     ],
 )
 def test_unknown_functions_and_wrong_numbers_of_arguments_are_named(pool, text, span, message):
@@ -336,6 +334,13 @@ def test_similar_functions_are_suggested(pool):
     with pytest.raises(ParseError) as error:
         parse("arcsine(x)", pool)
     assert "Did you mean arcsin" in error.value.remediation
+
+
+@pytest.mark.parametrize("text", ["a" * 10_000 + "(x)", "x " + "a" * 10_000, "1e" * 10_000])
+def test_messages_stay_short_whatever_the_text(pool, text):
+    with pytest.raises(ParseError) as error:
+        parse(text, pool)
+    assert len(str(error.value)) < 300
 
 
 @pytest.mark.parametrize("text", [None, 3, b"x", ["x"]])
@@ -405,31 +410,3 @@ def test_every_published_formula_reads_back_and_has_its_values(workload):
             got, want = eval_expr(expr, point), float(output["expected"][row])
             both_nan = got != got and want != want
             assert both_nan or abs(got - want) <= float(output["abs_tol"][row])
-
-
-# Scale
-
-
-def test_a_hundred_thousand_brackets_are_read(pool):
-    assert parse("(" * LARGE + "x" + ")" * LARGE, pool) is pool.symbol("x")
-    assert parse("-" * LARGE + "x", pool) is pool.symbol("x")
-
-
-def test_a_hundred_thousand_nested_calls_are_read(pool):
-    expr = pool.symbol("x")
-    for _ in range(LARGE):
-        expr = cos(expr)
-    assert parse("cos(" * LARGE + "x" + ")" * LARGE, pool) is expr
-
-
-def test_a_hundred_thousand_terms_are_read(pool):
-    expr = parse(" + ".join(f"{i}*x{i}" for i in range(LARGE)), pool)
-    assert len(expr.args) == LARGE
-    assert expr is pool.add([i * pool.symbol(f"x{i}") for i in range(LARGE)])
-
-
-def test_nested_polynomials_and_towers_are_read(pool):
-    assert parse("(" * 2000 + "x" + "*x + 1)" * 2000, pool).head == "add"
-    tower = parse("**".join(["x"] * 2000), pool)
-    assert eval_expr(tower, {"x": 1.0}) == 1.0
-    assert parse("exp(0) + 1", pool) is exp(pool.integer(0)) + 1

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alkahest.expr import ExprPool, functions, heads, parse, piecewise, sin, sqrt
+from alkahest.expr import ExprPool, functions, heads, parse, sin, sqrt
 from alkahest.expr.layout import LARGE_TREE
 from alkahest.expr.walk import postorder
-
-LARGE = 100_000
 
 
 @pytest.fixture
@@ -279,30 +277,3 @@ def sum_of_nodes(expr):
     for node in postorder(expr):
         size[node] = 1 + sum(size[a] for a in node.args)
     return size[expr]
-
-
-# Scale
-
-
-def test_deep_chains_print(pool):
-    x = pool.symbol("x")
-    nested = chain = x
-    for _ in range(LARGE):
-        nested, chain = sin(nested), chain / 2 + 1
-    assert str(nested) == "sin(" * LARGE + "x" + ")" * LARGE
-    assert str(chain) == "(" * (LARGE - 1) + "x/2 + 1" + ")/2 + 1" * (LARGE - 1)
-
-
-def test_wide_sums_print_and_read_back(pool):
-    expr = pool.add([(-1) ** i * i * pool.symbol(f"x{i:06}") for i in range(2, 30_000)])
-    text = str(expr)
-    assert text.startswith("2*x000002 - 3*x000003 + 4*x000004 - ")
-    assert parse(text, pool) is expr
-
-
-def test_wide_selections_print(pool):
-    x = pool.symbol("x")
-    expr = piecewise(*((x + i, x < i) for i in range(3_000))) + functions.min(
-        *(x + i for i in range(3_000))
-    )
-    assert parse(str(expr), pool) is expr
