@@ -3,16 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Number
+from numbers import Integral, Number
 from operator import index
 from typing import Any
 
+import attrs
+
+from alkahest.derivative_outputs import Layout, with_derivatives
 from alkahest.errors import InputError, InputTypeError, PoolError
 from alkahest.expr import Expr, ExprPool
 from alkahest.ops import DTYPES
+from alkahest.splitting import ALL
 
 CASTINGS = ("safe", "same_kind")
 """Values of ``casting=``; see :mod:`alkahest.conversion`."""
+
+DERIVATIVES = (0, 1, 2)
+"""Values of ``derivatives=``."""
+
+
+@attrs.frozen(kw_only=True)
+class Request:
+    """What is to be computed.
+
+    Attributes:
+        exprs: one per output of the program, derivatives included.
+        symbols: the inputs.
+        single: whether a single expression was given.
+        layout: how the outputs form value, gradient and Hessian; None without derivatives.
+    """
+
+    exprs: tuple[Expr, ...]
+    symbols: tuple[Expr, ...]
+    single: bool
+    layout: Layout | None = None
+
+    @classmethod
+    def of(cls, expr: Any, inputs: Any, derivatives: Any, wrt: Any) -> Request:
+        """Check the arguments of ``compile_expr`` and differentiate.
+
+        Raises:
+            InputError, InputTypeError, PoolError, DiffError: as :func:`alkahest.compile_expr`.
+        """
+        symbols = input_symbols(inputs)
+        order = derivative_order(derivatives)
+        variables = derivative_variables(wrt, order, symbols)
+        exprs, single = expressions(expr, symbols)
+        if not order:
+            return cls(exprs=exprs, symbols=symbols, single=single)
+        return cls(
+            exprs=with_derivatives(exprs, variables, order),
+            symbols=symbols,
+            single=single,
+            layout=Layout(order, len(variables), None if single else len(exprs)),
+        )
 
 
 def check_casting(casting: Any) -> None:
@@ -32,28 +76,75 @@ def dtype_name(dtype: Any) -> str:
     return name
 
 
-def device_ordinal(device: Any) -> int | None:
-    """``device`` as an int, or None; whether the ordinal exists is the backend's to say.
+def device_choice(device: Any) -> int | str | None:
+    """``device`` as an int, ``"all"`` or None; whether the ordinal exists is the backend's to say.
 
     Raises:
-        InputTypeError: E-INPUT-008 for anything that is no integer.
+        InputTypeError: E-INPUT-008 for anything else.
     """
     if device is None:
         return None
-    if not isinstance(device, bool):
+    if isinstance(device, str):
+        if device == ALL:
+            return ALL
+    elif not isinstance(device, bool):
         try:
             return index(device)
         except TypeError:
             pass
     raise InputTypeError(
         "E-INPUT-008",
-        f"device must be an ordinal or None, got {type_name(device)}",
+        f"device must be an ordinal, {ALL!r} or None, got {type_name(device)}",
         remediation="Pass an int, as `alkahest devices` lists them.",
     )
 
 
-def input_symbols(inputs: Any) -> tuple[Expr, ...]:
+def derivative_order(derivatives: Any) -> int:
+    """``derivatives`` as 0, 1 or 2.
+
+    Raises:
+        InputError: E-INPUT-011 for anything else.
+    """
+    if not isinstance(derivatives, Integral) or derivatives not in DERIVATIVES:
+        raise _not_one_of("derivatives", derivatives, DERIVATIVES)
+    return int(derivatives)
+
+
+def derivative_variables(wrt: Any, order: int, symbols: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The symbols to differentiate with respect to: ``wrt``, or every input where it is None.
+
+    Raises:
+        InputError: E-INPUT-007 for variables that are unordered, repeated or no inputs,
+            E-INPUT-011 for variables of no derivatives.
+        PoolError: E-POOL-001.
+    """
+    if wrt is None:
+        return tuple(symbols)
+    if order == 0:
+        raise InputError(
+            "E-INPUT-011",
+            "wrt= was given, and no derivatives were asked for",
+            remediation="Pass derivatives=1 or 2 too, or leave wrt= out.",
+        )
+    variables = input_symbols(wrt, "wrt")
+    for variable in variables:
+        if symbols and variable.pool is not symbols[0].pool:
+            raise PoolError("E-POOL-001", f"wrt {variable.value!r} belongs to another pool")
+        if variable not in symbols:
+            raise InputError(
+                "E-INPUT-007",
+                f"wrt holds {variable.value!r}, which is not one of inputs",
+                remediation="Differentiate with respect to inputs.",
+            )
+    return variables
+
+
+def input_symbols(inputs: Any, name: str = "inputs") -> tuple[Expr, ...]:
     """``inputs``, if it is an ordered collection of distinct symbols of one pool.
+
+    Args:
+        inputs: what the caller passed.
+        name: of the argument, for messages.
 
     Raises:
         InputError: E-INPUT-007, also for sets and dictionaries, whose order is an accident.
@@ -61,17 +152,18 @@ def input_symbols(inputs: Any) -> tuple[Expr, ...]:
     """
     if not isinstance(inputs, (list, tuple)):
         raise InputError(
-            "E-INPUT-007", f"inputs must be a list or tuple of symbols, got {type_name(inputs)}"
+            "E-INPUT-007", f"{name} must be a list or tuple of symbols, got {type_name(inputs)}"
         )
+    one = name.removesuffix("s")
     seen: set[Expr] = set()
     for position, symbol in enumerate(inputs):
         if not isinstance(symbol, Expr) or symbol.head != "symbol":
             shown = str(symbol) if isinstance(symbol, Expr) else type_name(symbol)
-            raise InputError("E-INPUT-007", f"input {position} is not a symbol: {shown:.80}")
+            raise InputError("E-INPUT-007", f"{one} {position} is not a symbol: {shown:.80}")
         if symbol in seen:
-            raise InputError("E-INPUT-007", f"input {position} repeats symbol {symbol.value!r}")
+            raise InputError("E-INPUT-007", f"{one} {position} repeats symbol {symbol.value!r}")
         if symbol.pool is not inputs[0].pool:
-            raise PoolError("E-POOL-001", f"input {symbol.value!r} belongs to another pool")
+            raise PoolError("E-POOL-001", f"{one} {symbol.value!r} belongs to another pool")
         seen.add(symbol)
     return tuple(inputs)
 
@@ -124,8 +216,8 @@ def type_name(value: Any) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
-def _not_one_of(what: str, given: Any, allowed: Sequence[str]) -> InputError:
-    shown = ", ".join(allowed)
+def _not_one_of(what: str, given: Any, allowed: Sequence[object]) -> InputError:
+    shown = ", ".join(map(str, allowed))
     return InputError(
         "E-INPUT-011",
         f"{what} {given!r} is not one of {shown}",

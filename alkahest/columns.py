@@ -8,55 +8,19 @@ input name.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from alkahest.conversion import Column, FromDLPack, device_of, read
+from alkahest.conversion import FromDLPack, device_of, read
 from alkahest.errors import InputError, InputTypeError
 from alkahest.plugin import Batch
-
-if TYPE_CHECKING:
-    from alkahest.program import Program
+from alkahest.rules import Rules, batch_shape, check_count, check_integers
 
 _OVERLAP_WORK = 10_000
 """Effort for the exact overlap test of two strided arrays; beyond it they count as overlapping."""
-
-
-@attrs.frozen
-class Rules:
-    """What a program asks of its columns.
-
-    Attributes:
-        names: name of every input.
-        dtype: dtype of every column.
-        outputs: dtype of every output.
-        casting: ``"safe"`` or ``"same_kind"``.
-        backend: name of the backend, for messages.
-    """
-
-    names: tuple[str, ...]
-    dtype: np.dtype[Any]
-    outputs: tuple[np.dtype[Any], ...]
-    casting: str
-    backend: str
-
-    @classmethod
-    def of(cls, program: Program, *, casting: str, backend: str) -> Rules:
-        """The rules of ``program``."""
-        return cls(
-            names=program.inputs,
-            dtype=np.dtype(program.dtype),
-            outputs=tuple(np.dtype(name) for name in program.output_dtypes),
-            casting=casting,
-            backend=backend,
-        )
-
-    def label(self, position: int) -> str:
-        """How messages name a column."""
-        return f"column {position} ({self.names[position]!r})"
 
 
 @attrs.frozen
@@ -142,16 +106,16 @@ def prepare(
         InputTypeError: E-INPUT-003, 004 columns that do not convert, E-INPUT-010 columns on a
             device.
     """
-    _check_count(columns, rules)
+    check_count(columns, rules)
     _check_devices(columns, rules)
-    _check_integers(n, threads)
+    check_integers(n, threads)
     read_columns = [
         read(value, rules.label(i), rules.dtype, rules.casting) for i, value in enumerate(columns)
     ]
-    if broadcast:
-        shape = _broadcast_shape(read_columns, rules, n)
-    else:
-        shape = (_batch_length(read_columns, rules, n, out),)
+    shapes = [column.values.shape for column in read_columns]
+    first = out[0] if isinstance(out, (list, tuple)) and out else out
+    of_out = first.shape if isinstance(first, np.ndarray) else None
+    shape = batch_shape(shapes, rules, broadcast=broadcast, n=n, of_out=of_out)
     flat = tuple(_spread(column.values, shape) for column in read_columns)
     size = int(np.prod(shape, dtype=np.int64))
     given = None if out is None else _check_out(out, rules, shape)
@@ -168,22 +132,6 @@ def prepare(
     )
 
 
-def _check_count(columns: Sequence[Any], rules: Rules) -> None:
-    expected, got = len(rules.names), len(columns)
-    if got == expected:
-        return
-    names = ", ".join(rules.names) or "none"
-    first = columns[0] if got else None
-    packed = got == 1 and isinstance(first, (list, tuple, np.ndarray)) and len(first) == expected
-    raise InputError(
-        "E-INPUT-001",
-        f"expected {expected} columns ({names}), got {got}",
-        remediation=(
-            "Unpack the columns: fn(*columns), or use fn.call_batch(columns)." if packed else None
-        ),
-    )
-
-
 def _check_devices(columns: Sequence[Any], rules: Rules) -> None:
     places = [device_of(value) for value in columns]
     on_device = [i for i, place in enumerate(places) if place is not None]
@@ -195,76 +143,12 @@ def _check_devices(columns: Sequence[Any], rules: Rules) -> None:
     on_host = [i for i, place in enumerate(places) if place is None]
     if on_host:
         message += f" while {rules.label(on_host[0])} is in host memory"
+    here = "host memory" if rules.placement == "host" else f"host memory or on {rules.placement}"
     raise InputTypeError(
         "E-INPUT-010",
-        f"{message}; backend {rules.backend!r} takes columns in host memory",
+        f"{message}; backend {rules.backend!r} takes columns in {here}",
         remediation="Copy it to host memory first: column.get() of CuPy, column.cpu() of PyTorch.",
     )
-
-
-def _check_integers(n: Any, threads: Any) -> None:
-    for name, value, least in (("n", n, 0), ("threads", threads, 1)):
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise InputError(
-                "E-INPUT-011",
-                f"{name} must be an integer of at least {least}, got {value!r}",
-                remediation=f"Pass {name}={least} or more, or leave it out.",
-            )
-
-
-def _batch_length(columns: Sequence[Column], rules: Rules, n: int | None, out: Any) -> int:
-    """The one length of 1-D columns; scalars have none."""
-    length: int | None = None
-    source = ""
-    for position, column in enumerate(columns):
-        values = column.values
-        if values.ndim > 1:
-            raise InputError(
-                "E-INPUT-005", f"{rules.label(position)} has shape {values.shape}, not 1-D"
-            )
-        if values.ndim == 0:
-            continue
-        if length is None:
-            length, source = values.size, rules.label(position)
-        elif values.size != length:
-            raise InputError(
-                "E-INPUT-002",
-                f"{rules.label(position)} has {values.size} rows, {source} has {length}",
-            )
-    if length is None:
-        length = _length_without_columns(n, out)
-    if n is not None and length != n:
-        raise InputError("E-INPUT-006", f"{source} has {length} rows, n={n} was given")
-    return length
-
-
-def _length_without_columns(n: int | None, out: Any) -> int:
-    if n is not None:
-        return int(n)
-    first = out[0] if isinstance(out, (list, tuple)) and out else out
-    if isinstance(first, np.ndarray) and first.ndim == 1:
-        return first.size
-    raise InputError("E-INPUT-006", "no column tells the number of points of this batch")
-
-
-def _broadcast_shape(columns: Sequence[Column], rules: Rules, n: int | None) -> tuple[int, ...]:
-    shapes = [column.values.shape for column in columns]
-    try:
-        shape = np.broadcast_shapes(*shapes)
-    except ValueError:
-        shown = ", ".join(f"{rules.label(i)} {s}" for i, s in enumerate(shapes))
-        raise InputError(
-            "E-INPUT-002",
-            f"shapes do not broadcast: {shown}",
-            remediation="Give the columns shapes that broadcast as NumPy's do.",
-        ) from None
-    if n is None:
-        return shape
-    if shape not in ((), (n,)):
-        raise InputError("E-INPUT-006", f"the columns have shape {shape}, n={n} was given")
-    return (int(n),)
 
 
 def _spread(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
@@ -280,15 +164,26 @@ def _check_out(out: Any, rules: Rules, shape: tuple[int, ...]) -> tuple[NDArray[
     arrays = tuple(out) if isinstance(out, (list, tuple)) else (out,)
     if len(arrays) != len(rules.outputs):
         raise InputError(
-            "E-INPUT-009", f"out has {len(arrays)} arrays for {len(rules.outputs)} outputs"
+            "E-INPUT-009",
+            f"out has {len(arrays)} arrays for {len(rules.outputs)} outputs",
+            remediation="Pass one array per output.",
         )
     for i, (array, dtype) in enumerate(zip(arrays, rules.outputs, strict=True)):
         fault = _fault(array, dtype, shape)
         if fault is not None:
-            raise InputError("E-INPUT-009", f"out array {i} {fault}")
+            fresh = f"np.empty({shape}, {dtype.name!r})"
+            raise InputError(
+                "E-INPUT-009",
+                f"out array {i} {fault}",
+                remediation=f"Pass a writeable array like {fresh}.",
+            )
         for j in range(i):
-            if _overlap(arrays[j], array):
-                raise InputError("E-INPUT-009", f"out array {i} shares memory with out array {j}")
+            if overlap(arrays[j], array):
+                raise InputError(
+                    "E-INPUT-009",
+                    f"out array {i} shares memory with out array {j}",
+                    remediation="Pass arrays that do not overlap.",
+                )
     return arrays
 
 
@@ -325,7 +220,7 @@ def _apart(column: NDArray[Any], targets: tuple[NDArray[Any], ...]) -> NDArray[A
         same = column.strides == target.strides and column.dtype == target.dtype
         if same and _address(column) == _address(target):
             continue
-        if _overlap(column, target):
+        if overlap(column, target):
             return column.copy()
     return column
 
@@ -335,7 +230,8 @@ def _address(array: NDArray[Any]) -> int:
     return address
 
 
-def _overlap(a: NDArray[Any], b: NDArray[Any]) -> bool:
+def overlap(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    """Whether the arrays share an element, or cannot cheaply be shown not to."""
     if not np.may_share_memory(a, b):
         return False
     try:
@@ -344,4 +240,4 @@ def _overlap(a: NDArray[Any], b: NDArray[Any]) -> bool:
         return True
 
 
-__all__ = ["Prepared", "Rules", "fast_batch", "prepare"]
+__all__ = ["Prepared", "Rules", "fast_batch", "overlap", "prepare"]

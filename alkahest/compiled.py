@@ -4,47 +4,34 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from alkahest import selection
-from alkahest._plugins import calls
-from alkahest.arguments import (
-    check_casting,
-    device_ordinal,
-    dtype_name,
-    expressions,
-    input_symbols,
-    type_name,
-)
-from alkahest.errors import CODES, CodegenError, InputError, InputTypeError, PluginError
+from alkahest.arguments import Request, check_casting, device_choice, dtype_name, type_name
+from alkahest.automatic import Automatic, placement_of
+from alkahest.derivative_outputs import evaluated
+from alkahest.errors import CODES, CodegenError, InputTypeError
+from alkahest.executable import Executable
 from alkahest.program import dumps, loads, lower
+from alkahest.selection import HOST
+from alkahest.splitting import ALL
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from alkahest.columns import Rules
+    from alkahest.derivative_outputs import Layout
+    from alkahest.device_calls import DeviceCall
     from alkahest.expr import Expr
-    from alkahest.plugin import Artifact, BackendInfo, Batch, Evaluator
+    from alkahest.plugin import Artifact, BackendInfo, Batch
     from alkahest.program import Program
+    from alkahest.rules import Rules
 
 _NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
+_BY_NAME = "asked for by name"
 _LOWERING_CODES = frozenset({"E-JIT-005", "E-JIT-006", "E-JIT-010"})
-
-# One lock for every function: making an evaluator touches no device, and a single lock can be
-# replaced in a forked child, where another thread may have held it at the moment of the fork.
-_building = threading.RLock()
-
-
-def _renew_lock() -> None:
-    global _building
-    _building = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def compile_expr(
@@ -53,9 +40,11 @@ def compile_expr(
     *,
     backend: str | None = None,
     dtype: Any = "float64",
-    device: int | None = None,
+    device: int | str | None = None,
     casting: str = "safe",
     target: str | None = None,
+    derivatives: int = 0,
+    wrt: Sequence[Expr] | None = None,
     **options: Any,
 ) -> CompiledFn:
     """Compile one expression, or a flat list of them, to a function of columns.
@@ -66,18 +55,25 @@ def compile_expr(
         inputs: list or tuple of distinct symbols of the same pool; their order is the order of
             the columns.
         backend: name of a backend or of a group of backends (``"cpu"``), or ``"auto"``; None
-            means ``ALKAHEST_BACKEND``, else ``"auto"``.
+            means ``ALKAHEST_BACKEND``, else ``"auto"``, which chooses for every call.
         dtype: ``"float64"``, ``"float32"``, ``"complex128"`` or ``"complex64"``.
-        device: ordinal of the device, or None for the backend's default.
+        device: ordinal of the device, ``"all"`` to split batches over every device of the
+            backend, or None for the backend's default.
         casting: ``"safe"``, or ``"same_kind"`` to accept wider columns too.
         target: processor or device to generate code for, in the backend's words.
-        options: anything else that the backend understands.
+        derivatives: 1 for a function that returns (value, gradient), 2 for (value, gradient,
+            Hessian); see :mod:`alkahest.derivative_outputs` for their shapes.
+        wrt: the inputs to differentiate with respect to, in the order of the gradient; all of
+            them by default.
+        options: anything else that the backend understands. Under ``"auto"`` it is the backend
+            for host columns that has to.
 
     Raises:
         InputTypeError: E-INPUT-008 for an argument of the wrong type.
-        InputError: E-INPUT-007 for inputs that are unordered, repeated or no symbols,
-            E-INPUT-011 for an unknown dtype, casting or option.
+        InputError: E-INPUT-007 for inputs that are unordered, repeated or no symbols, or ``wrt``
+            that is none of them, E-INPUT-011 for an unknown value of an option.
         PoolError: E-POOL-001 for expressions and inputs of different pools.
+        DiffError: E-DIFF-001 for a condition, or an operation that has no derivative.
         CodegenError: E-JIT-004, 005, 006, 009, 010 (see :mod:`alkahest.selection`); a backend
             asked for by name raises under its own code, E-CUDA-002 for ``"nvptx"``.
     """
@@ -89,6 +85,8 @@ def compile_expr(
         device=device,
         casting=casting,
         target=target,
+        derivatives=derivatives,
+        wrt=wrt,
         options=options,
     )
 
@@ -111,6 +109,12 @@ def numpy_eval(fn: CompiledFn, *arrays: Any) -> Any:
             f"numpy_eval needs a compiled function, got {type_name(fn)}",
             remediation="Compile first: fn = alkahest.compile_expr(expr, inputs).",
         )
+    if placement_of(arrays) != HOST:
+        raise InputTypeError(
+            "E-INPUT-010",
+            "numpy_eval gives NumPy arrays, and a column is on a device",
+            remediation="Call the function itself for results there, or copy the columns first.",
+        )
     result = fn(*arrays)
     if isinstance(result, tuple):
         return tuple(np.asarray(value) for value in result)
@@ -118,47 +122,62 @@ def numpy_eval(fn: CompiledFn, *arrays: Any) -> Any:
 
 
 class CompiledFn:
-    """A program compiled for one backend; made by :func:`compile_expr`.
+    """A program compiled for one backend, or for the one that suits each call.
 
-    Safe to call from many threads and after a fork. Pickles as its program and choices, and is
-    compiled again on arrival. Two functions are equal only if they are the same object.
+    Made by :func:`compile_expr`. Safe to call from many threads and after a fork. Pickles as its
+    program and choices (``"auto"`` as ``"auto"``), and is compiled again on arrival. Two functions
+    are equal only if they are the same object.
 
     Attributes:
         program: what was compiled.
         artifact: the code that the backend generated.
-        backend: name of the backend.
-        device: the ordinal asked for, or None.
+        backend: name of the backend; under ``"auto"`` the one that takes host columns where
+            nothing is predicted. :attr:`report` says which one took a call.
+        device: the ordinal asked for, ``"all"`` or None.
     """
 
     def __init__(
         self,
         program: Program,
-        info: BackendInfo,
+        backend: str,
         *,
         single: bool,
-        device: int | None = None,
+        layout: Layout | None = None,
+        device: int | str | None = None,
         casting: str = "safe",
         target: str | None = None,
         options: Mapping[str, Any] = _NO_OPTIONS,
     ) -> None:
         from alkahest import columns
+        from alkahest.device_calls import DeviceCall
 
+        def compile_for(info: BackendInfo) -> Executable:
+            return Executable(program, info, casting=casting, target=target, options=options)
+
+        options = dict(options)
+        self._automatic: Automatic | None = None
+        if backend == selection.AUTO:
+            self._automatic = Automatic(program, compile_for, device)
+            self._executable = self._automatic.first
+        else:
+            self._executable = compile_for(selection.choose(program, backend))
         self.program = program
-        self.backend = info.name
+        self.artifact: Artifact = self._executable.artifact
+        self.backend = self._executable.backend
         self.device = device
-        self.artifact: Artifact = calls.codegen(info.name, program, target, options)
         self._single = single
+        self._layout = layout
         self._casting = casting
         self._requested_target = target
-        self._options = dict(options)
-        self._host = info.placement == "host"
-        self._rules: Rules = columns.Rules.of(program, casting=casting, backend=info.name)
+        self._options = options
+        self._rules = self._executable.rules
         self._prepare = columns.prepare
         self._fast_batch = columns.fast_batch
-        self._evaluators: dict[int | None, Evaluator] = {}
+        self._device_call = DeviceCall
         self._calls = threading.local()
-        if self._host:
-            self._make_evaluator(device)  # refuses an ordinal that does not exist
+        self._fast: dict[int | str | None, tuple[Callable[..., Any], str, str]] = {}
+        if self._executable.on_host:
+            self._executable.prepare(device)  # refuses an ordinal that does not exist
 
     @classmethod
     def compile(
@@ -168,18 +187,19 @@ class CompiledFn:
         *,
         backend: str | None = None,
         dtype: Any = "float64",
-        device: int | None = None,
+        device: int | str | None = None,
         casting: str = "safe",
         target: str | None = None,
+        derivatives: int = 0,
+        wrt: Sequence[Expr] | None = None,
         options: Mapping[str, Any] = _NO_OPTIONS,
     ) -> Self:
         """As :func:`compile_expr`, making an object of this class."""
         name = backend or os.environ.get(selection.ENVIRONMENT_VARIABLE) or selection.AUTO
         members = () if name == selection.AUTO else selection.find(name)
-        symbols = input_symbols(inputs)
-        exprs, single = expressions(expr, symbols)
+        request = Request.of(expr, inputs, derivatives, wrt)
         try:
-            program = lower(exprs, symbols, dtype_name(dtype))
+            program = lower(request.exprs, request.symbols, dtype_name(dtype))
         except CodegenError as error:
             code = members[0].refusal_code if members else "E-JIT-001"
             if code == "E-JIT-001" or error.code not in _LOWERING_CODES:
@@ -194,7 +214,8 @@ class CompiledFn:
             casting=casting,
             target=target,
             options=options,
-            single=single,
+            single=request.single,
+            layout=request.layout,
         )
 
     @classmethod
@@ -203,11 +224,12 @@ class CompiledFn:
         program: Program,
         *,
         backend: str = selection.AUTO,
-        device: int | None = None,
+        device: int | str | None = None,
         casting: str = "safe",
         target: str | None = None,
         options: Mapping[str, Any] = _NO_OPTIONS,
         single: bool = False,
+        layout: Layout | None = None,
     ) -> Self:
         """Compile a program that exists already.
 
@@ -215,19 +237,19 @@ class CompiledFn:
             program: verified.
             backend: name of a backend or group, or ``"auto"``.
             single: whether calls give the one output itself instead of a tuple.
+            layout: how the outputs form value, gradient and Hessian; None where they do not.
             device, casting, target, options: as for :func:`compile_expr`.
 
         Raises:
             InputError, InputTypeError, CodegenError: as :func:`compile_expr`.
         """
         check_casting(casting)
-        ordinal = device_ordinal(device)
-        info = selection.choose(program, backend)
         return cls(
             program,
-            info,
+            backend,
             single=single,
-            device=ordinal,
+            layout=layout,
+            device=device_choice(device),
             casting=casting,
             target=target,
             options=options,
@@ -250,22 +272,28 @@ class CompiledFn:
 
     @property
     def n_outputs(self) -> int:
-        """Number of outputs."""
+        """Number of outputs of the program; every derivative counts as one."""
         return len(self.program.outputs)
+
+    @property
+    def derivatives(self) -> int:
+        """Order of the highest derivative that calls return."""
+        return 0 if self._layout is None else self._layout.order
 
     @property
     def report(self) -> dict[str, Any]:
         """Facts about the calling thread's last call; empty before the first.
 
-        Always ``backend``, ``device``, ``dtype``, ``n`` and ``seconds``; the rest is the
-        backend's.
+        Always ``backend``, ``reason`` (why that one), ``device``, ``dtype``, ``n``, ``seconds``;
+        the rest is the backend's. ``device="all"`` gives ``devices``, a report for each.
         """
         last = getattr(self._calls, "last", None)
         if last is None:
             return {}
-        device, n, seconds, facts = last
+        backend, reason, device, n, seconds, facts = last
         return {
-            "backend": self.backend,
+            "backend": backend,
+            "reason": reason,
             "device": device,
             "dtype": self.dtype,
             "n": n,
@@ -285,25 +313,25 @@ class CompiledFn:
 
         Args:
             columns: one number or array per input, of shapes that broadcast.
-            out: array (for a compiled list: a sequence of arrays) of exactly the broadcast shape
-                and the output's dtype, writeable, which receives the result.
+            out: array (for a compiled list or derivatives: a sequence of arrays) of exactly the
+                result's shape and dtype, writeable, which receives the result.
             n: length of the result when no column has a dimension.
             stream: the caller's stream, for device backends.
             threads: number of threads, or None for the backend's choice.
 
         Returns:
             An array of the broadcast shape (a NumPy scalar for shape ``()``), or a tuple of them
-            for a compiled list. Arrays of another library that share memory through DLPack come
-            back as arrays of that library.
+            for a compiled list. With derivatives, a tuple (value, gradient) or (value, gradient,
+            Hessian), whose last axes are the broadcast shape. Arrays of another library that
+            share memory through DLPack come back as arrays of that library.
 
         Raises:
             InputError, InputTypeError: see :func:`alkahest.columns.prepare`.
         """
-        if out is None and n is None and stream is None and threads is None:
-            batch = self._fast_batch(columns, self._rules)
-            if batch is not None:
-                outputs = self._run(batch, self.device)
-                return outputs[0] if self._single else outputs
+        if n is None and threads is None and self._layout is None:
+            result = self._call_fast(columns, out, stream, self.device)
+            if result is not NotImplemented:
+                return result
         return self._evaluate(columns, True, out, n, stream, threads, self.device)
 
     def call_batch(
@@ -314,7 +342,7 @@ class CompiledFn:
         n: int | None = None,
         stream: Any = None,
         threads: int | None = None,
-        device: int | None = None,
+        device: int | str | None = None,
     ) -> Any:
         """Evaluate over a batch of points, one column per input (structure of arrays).
 
@@ -325,22 +353,23 @@ class CompiledFn:
             n: number of points; needed when no column has a length.
             stream: the caller's stream, for device backends.
             threads: number of threads, or None for the backend's choice.
-            device: ordinal to run on instead of the compiled function's.
+            device: ordinal to run on instead of the compiled function's, or ``"all"`` to cut
+                the batch into a part for every device of the backend.
 
         Returns:
-            An array of shape ``(n,)``, or a tuple of them for a compiled list; lists of Python
-            numbers if every column is a list or tuple.
+            An array of shape ``(n,)``, or a tuple of them for a compiled list; with derivatives
+            as in a call. Lists of Python numbers, nested for derivatives, if every column is a
+            list or tuple.
 
         Raises:
             InputError, InputTypeError: see :func:`alkahest.columns.prepare`.
         """
-        where = self.device if device is None else device_ordinal(device)
+        where = self.device if device is None else device_choice(device)
         if type(columns) is list or type(columns) is tuple:
-            if out is None and n is None and stream is None and threads is None:
-                batch = self._fast_batch(columns, self._rules)
-                if batch is not None:
-                    outputs = self._run(batch, where)
-                    return outputs[0] if self._single else outputs
+            if n is None and threads is None and self._layout is None:
+                result = self._call_fast(columns, out, stream, where)
+                if result is not NotImplemented:
+                    return result
         elif getattr(columns, "ndim", 0) != 2 or not hasattr(columns, "__dlpack__"):
             raise InputTypeError(
                 "E-INPUT-008",
@@ -357,52 +386,92 @@ class CompiledFn:
         n: int | None,
         stream: Any,
         threads: int | None,
-        device: int | None,
+        device: int | str | None,
     ) -> Any:
-        if stream is not None and self._host:
-            raise InputError(
-                "E-INPUT-011",
-                f"backend {self.backend!r} runs on the host and takes no stream=",
-                remediation="Leave stream= out.",
+        placement, rules, layout = HOST, self._rules, self._layout
+        if self._automatic is not None or device == ALL or rules.placement != HOST:
+            placement = placement_of(
+                [*columns, *(out if isinstance(out, (list, tuple)) else [out])]
             )
+            if placement != HOST:
+                rules = self._rules_for(placement, device)
+            if rules.placement == placement != HOST:
+                call = self._device_call(
+                    columns, rules, layout, broadcast, out, n, stream, threads, device
+                )
+                return self._queue(call, placement)
+        arrays = None
+        if layout is not None and out is not None:
+            arrays = layout.check(out)
+            out = layout.rows(arrays, rules.outputs)
         prepared = self._prepare(
-            columns,
-            self._rules,
-            broadcast=broadcast,
-            out=out,
-            n=n,
-            stream=stream,
-            threads=threads,
+            columns, rules, broadcast=broadcast, out=out, n=n, stream=stream, threads=threads
         )
-        results = prepared.finish(self._run(prepared.batch, device))
-        return results[0] if self._single else results
-
-    def _run(self, batch: Batch, device: int | None) -> tuple[NDArray[Any], ...]:
-        evaluator = self._evaluators.get(device)
-        if evaluator is None:
-            evaluator = self._make_evaluator(device)
-        start = perf_counter()
-        outcome = evaluator.evaluate(batch)
-        seconds = perf_counter() - start
-        outputs = outcome.outputs
-        if len(outputs) != len(self._rules.outputs) or any(o.shape != (batch.n,) for o in outputs):
-            shapes = ", ".join(str(o.shape) for o in outputs)
-            raise PluginError(
-                "E-PLUGIN-003",
-                f"backend {self.backend!r} returned outputs of shapes {shapes or 'none'} "
-                f"for {len(self._rules.outputs)} outputs of {batch.n} points",
-                remediation="Report this to the plugin's authors.",
+        if layout is None:
+            results = prepared.finish(self._run(prepared.batch, device, placement))
+            return results[0] if self._single else results
+        if arrays is None:
+            return evaluated(
+                layout, prepared, rules.outputs, lambda batch: self._run(batch, device, placement)
             )
-        self._calls.last = (device, batch.n, seconds, outcome.report)
+        prepared.finish(self._run(prepared.batch, device, placement))
+        layout.complete(arrays, rules.outputs)
+        return arrays
+
+    def _rules_for(self, placement: str, device: int | str | None) -> Rules:
+        """What is asked of columns that are on a device."""
+        if device == ALL:
+            raise InputTypeError(
+                "E-INPUT-010",
+                f'device="all" splits columns in host memory; these are on {placement}',
+                remediation="Copy them to host memory, or leave device= out.",
+            )
+        if self._automatic is None:
+            return self._rules
+        return self._automatic.reader(placement, device).rules
+
+    def _queue(self, call: DeviceCall, placement: str) -> Any:
+        """Evaluate where the columns are; the work may still be queued on return."""
+        device, layout = call.device, self._layout
+        executable, reason = self._pick(0, placement, device)
+        queued, seconds, fast = executable.queue(call)
+        facts = queued.report
+        self._calls.last = executable.backend, reason, queued.device, queued.n, seconds, facts
+        if fast is not None and layout is None:
+            self._fast[device] = fast, executable.backend, reason
+        return queued.results[0] if self._single and layout is None else queued.results
+
+    def _call_fast(
+        self, columns: Sequence[Any], out: Any, stream: Any, device: int | str | None
+    ) -> Any:
+        """The result where the columns are just as the backend wants them, or NotImplemented."""
+        on_device = self._fast.get(device)
+        if on_device is not None:
+            fast, backend, reason = on_device
+            start = perf_counter()
+            found = fast(*columns, out=out, stream=stream)
+            if found is not NotImplemented:
+                results, n, facts = found
+                self._calls.last = backend, reason, device, n, perf_counter() - start, facts
+                return results[0] if self._single else results
+        batch = self._fast_batch(columns, self._rules) if out is None and stream is None else None
+        if batch is None:
+            return NotImplemented
+        outputs = self._run(batch, device)
+        return outputs[0] if self._single else outputs
+
+    def _run(
+        self, batch: Batch, device: int | str | None, placement: str = HOST
+    ) -> tuple[NDArray[Any], ...]:
+        executable, reason = self._pick(batch.n, placement, device)
+        outputs, seconds, facts = executable.run(batch, device)
+        self._calls.last = (executable.backend, reason, device, batch.n, seconds, facts)
         return outputs
 
-    def _make_evaluator(self, device: int | None) -> Evaluator:
-        with _building:
-            evaluator = self._evaluators.get(device)
-            if evaluator is None:
-                evaluator = calls.make_evaluator(self.backend, self.artifact, device)
-                self._evaluators[device] = evaluator
-            return evaluator
+    def _pick(self, n: int, placement: str, device: int | str | None) -> tuple[Executable, str]:
+        if self._automatic is None:
+            return self._executable, _BY_NAME
+        return self._automatic.pick(n, placement, device)
 
     def __repr__(self) -> str:
         return (
@@ -412,12 +481,13 @@ class CompiledFn:
 
     def __reduce__(self) -> tuple[Any, ...]:
         choices = {
-            "backend": self.backend,
+            "backend": selection.AUTO if self._automatic is not None else self.backend,
             "device": self.device,
             "casting": self._casting,
             "target": self._requested_target,
             "options": self._options,
             "single": self._single,
+            "layout": self._layout,
         }
         return _rebuild, (type(self), dumps(self.program), choices)
 

@@ -20,10 +20,8 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from alkahest import dlpack
 from alkahest.errors import InputTypeError
-
-HOST_DEVICES = frozenset({1, 3, 11})
-"""DLPack device types whose memory the host reads: CPU, and pinned memory of CUDA and ROCm."""
 
 FromDLPack = Callable[[Any], Any]
 
@@ -48,14 +46,22 @@ def device_of(value: Any) -> str | None:
     if isinstance(value, np.ndarray):
         return None
     try:
-        if hasattr(value, "__cuda_array_interface__"):
-            return "CUDA"
-        kind = int(value.__dlpack_device__()[0]) if hasattr(value, "__dlpack_device__") else 1
+        kind = _memory_kind(value)
     except (TypeError, ValueError, BufferError, RuntimeError):
         return None  # read() asks the producer again and reports its words
-    if kind in HOST_DEVICES:
+    if kind in dlpack.HOST_DEVICES:
         return None
-    return "CUDA" if kind in (2, 13) else f"DLPack type {kind}"
+    return "CUDA" if kind in dlpack.CUDA_DEVICES else f"DLPack type {kind}"
+
+
+def _memory_kind(value: Any) -> int:
+    """DLPack's number for where ``value`` is; anything without a protocol is on the host."""
+    if hasattr(value, "__dlpack_device__"):
+        # Asked first: the other protocol's attribute may wait for the device.
+        return int(value.__dlpack_device__()[0])
+    if hasattr(value, "__cuda_array_interface__"):
+        return dlpack.CUDA
+    return dlpack.read(value).kind if dlpack.is_capsule(value) else 1
 
 
 def read(value: Any, label: str, dtype: np.dtype[Any], casting: str) -> Column:
@@ -83,6 +89,8 @@ def read(value: Any, label: str, dtype: np.dtype[Any], casting: str) -> Column:
         return Column(_from_sequence(value, label, dtype), listed=True)
     if isinstance(value, Complex) or _is_decimal(value):
         return Column(_from_rows([value], label, dtype).reshape(()))
+    if dlpack.is_capsule(value):
+        value = _HostCapsule(value)
     if hasattr(value, "__dlpack__"):
         array = _from_dlpack(value, label)
         return Column(convert(array, label, dtype, casting), back=_returning(value))
@@ -95,18 +103,31 @@ def read(value: Any, label: str, dtype: np.dtype[Any], casting: str) -> Column:
 
 def convert(array: NDArray[Any], label: str, dtype: np.dtype[Any], casting: str) -> NDArray[Any]:
     """``array`` as an aligned array of ``dtype``, itself where nothing has to change."""
-    given = array.dtype
-    if given == dtype:
+    if array.dtype == dtype:
         return array if array.flags.aligned else array.copy()
-    if given.kind not in "biufc":
-        raise InputTypeError("E-INPUT-003", f"{label} has dtype {given}, which holds no numbers")
-    if given.kind in "fc":
-        if _width(given) > _width(dtype) and casting != "same_kind":
-            raise InputTypeError("E-INPUT-004", f"{label} has dtype {given}, wider than {dtype}")
-        if given.kind == "c" and dtype.kind != "c":
-            array = _real_part(array, label, dtype, casting)
+    check_dtype(array.dtype, label, dtype, casting)
+    if array.dtype.kind == "c" and dtype.kind != "c":
+        array = _real_part(array, label, dtype)
     with np.errstate(all="ignore"):
         return array.astype(dtype)
+
+
+def check_dtype(given: np.dtype[Any], label: str, dtype: np.dtype[Any], casting: str) -> None:
+    """Refuse a column of dtype ``given`` that ``casting`` does not let become ``dtype``.
+
+    A complex column that ``"same_kind"`` lets into a real program may still have imaginary parts.
+
+    Raises:
+        InputTypeError: E-INPUT-003, 004, see :func:`read`.
+    """
+    if given.kind not in "biufc":
+        raise InputTypeError("E-INPUT-003", f"{label} has dtype {given}, which holds no numbers")
+    if given.kind not in "fc" or casting == "same_kind":
+        return
+    if _width(given) > _width(dtype):
+        raise InputTypeError("E-INPUT-004", f"{label} has dtype {given}, wider than {dtype}")
+    if given.kind == "c" and dtype.kind != "c":
+        raise InputTypeError("E-INPUT-004", f"{label} has dtype {given}, {dtype} is real")
 
 
 def _width(dtype: np.dtype[Any]) -> int:
@@ -114,9 +135,7 @@ def _width(dtype: np.dtype[Any]) -> int:
     return dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
 
 
-def _real_part(array: NDArray[Any], label: str, dtype: np.dtype[Any], casting: str) -> NDArray[Any]:
-    if casting != "same_kind":
-        raise InputTypeError("E-INPUT-004", f"{label} has dtype {array.dtype}, {dtype} is real")
+def _real_part(array: NDArray[Any], label: str, dtype: np.dtype[Any]) -> NDArray[Any]:
     (rows,) = np.nonzero(np.imag(array).reshape(-1))
     if rows.size:
         row = int(rows[0])
@@ -171,6 +190,20 @@ def _is_decimal(value: Any) -> bool:
     return decimal is not None and isinstance(value, decimal.Decimal)
 
 
+class _HostCapsule:
+    """A DLPack capsule as the object that NumPy wants."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: Any) -> Any:
+        dlpack.read(self._capsule)  # says so if it was used before
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.read(self._capsule).kind, 0
+
+
 def _from_dlpack(value: Any, label: str) -> NDArray[Any]:
     try:
         return np.from_dlpack(value)
@@ -212,4 +245,4 @@ def _as_array(value: Any, label: str) -> NDArray[Any]:
         ) from error
 
 
-__all__ = ["Column", "convert", "device_of", "read"]
+__all__ = ["Column", "check_dtype", "convert", "device_of", "read"]

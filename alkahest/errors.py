@@ -11,6 +11,17 @@ from typing import ClassVar
 
 import attrs
 
+VERSION = "0.1.0"
+
+
+def install(extra: str) -> str:
+    """The command that brings an extra of ours.
+
+    Pinned to this version: the bare name on the public package index is another project's, which
+    has no release of this number, so that pip fails where our wheels are not rather than take it.
+    """
+    return f"pip install 'alkahest[{extra}]=={VERSION}'"
+
 
 class AlkahestError(ValueError):
     """Base class of every error that alkahest raises on purpose.
@@ -192,7 +203,9 @@ CODES: dict[str, ErrorCode] = {
         "Conditions go into piecewise, And, Or and Not; numbers everywhere else.",
     ),
     "E-POOL-006": ErrorCode(
-        PoolError, "a sum, product or number too large to be held", "Write it in a shorter form."
+        PoolError,
+        "a sum, product or number too large or too precise to be held",
+        "Write it in a shorter form.",
     ),
     "E-PARSE-001": ErrorCode(ParseError, "text that is not an expression"),
     "E-PARSE-002": ErrorCode(ParseDivisionError, "division by a literal zero"),
@@ -210,7 +223,7 @@ CODES: dict[str, ErrorCode] = {
     "E-JIT-004": ErrorCode(
         CodegenError,
         "no backend can compile this program here",
-        "Install a backend, for instance: pip install 'alkahest[cpu]'.",
+        f"Install a backend, for instance: {install('cpu')}.",
     ),
     "E-JIT-005": ErrorCode(
         CodegenError, "a free symbol is missing from inputs", "Add the symbol to inputs."
@@ -231,7 +244,7 @@ CODES: dict[str, ErrorCode] = {
     "E-CUDA-001": ErrorCode(
         CudaError,
         "LLVM has no NVPTX target",
-        "Install the llvmlite wheel of the supported range: pip install 'alkahest[nvptx]'.",
+        f"Install the llvmlite wheel of the supported range: {install('nvptx')}.",
     ),
     "E-CUDA-002": ErrorCode(
         CudaError, "code generation refused: names the symbol, function or node"
@@ -270,6 +283,6 @@ CODES: dict[str, ErrorCode] = {
     "E-IO-006": ErrorCode(
         IoError,
         "a file format needs a package that is not installed",
-        "pip install 'alkahest[io]'.",
+        f"{install('io')}.",
     ),
 }

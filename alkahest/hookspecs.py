@@ -62,7 +62,8 @@ def alkahest_make_evaluator(
     """Prepare ``artifact`` for running; called once per compiled function and device.
 
     Must not touch a device: contexts and modules are created by the first ``evaluate``, so that
-    code compiles on machines without one.
+    code compiles on machines without one. A backend of placement ``"cuda"`` returns a
+    :class:`alkahest.plugin.DeviceEvaluator`, which takes columns where they are.
 
     Args:
         backend: name of the backend.

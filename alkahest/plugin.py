@@ -11,6 +11,7 @@ Descriptors are frozen records. New fields come with defaults; signatures never 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -189,12 +190,101 @@ class Outcome:
     report: Mapping[str, Any] = _EMPTY
 
 
+@attrs.frozen(kw_only=True, eq=False)
+class DeviceColumn:
+    """A column, or an output, in the memory of a device: described, not copied.
+
+    Attributes:
+        pointer: address of the element at index 0 of every dimension.
+        dtype: NumPy's name of the dtype in memory. A column's may be another than the program's;
+            it converts by the rules of :mod:`alkahest.conversion`.
+        shape: the batch's.
+        strides: bytes from one element to the next, one per dimension, of any sign; 0 where an
+            element is repeated.
+        device: ordinal of the device, or None where only the driver knows.
+        readonly: whether writing to it is forbidden.
+        stream: handle of the stream whose queued work produces the elements and has to be waited
+            for (1 and 2 are the default streams), or None where there is nothing to wait for.
+        in_order: whether the memory, when ``owner`` is gone, is given away in the order of
+            ``stream``; otherwise it may be given away at once.
+        owner: keeps the memory alive.
+    """
+
+    pointer: int
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    device: int | None
+    readonly: bool = False
+    stream: int | None = None
+    in_order: bool = False
+    owner: object = None
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class DeviceBatch:
+    """Columns on one device to evaluate there; validated, and never all in host memory.
+
+    Attributes:
+        columns: one per program input: a :class:`DeviceColumn` of the batch's shape, or a NumPy
+            array of the program's dtype and shape ``()``, a value for every point.
+        shape: of every column on the device, and of everything in ``out``.
+        out: writeable columns that overlap no column unless they are that column.
+        sources: for each of ``out``, which output of the program it receives; it has that dtype.
+        stream: handle of the stream to queue the work on, 1 or 2 for the default streams.
+        device: ordinal of the device.
+    """
+
+    columns: tuple[DeviceColumn | NDArray[Any], ...]
+    shape: tuple[int, ...]
+    out: tuple[DeviceColumn, ...]
+    sources: tuple[int, ...]
+    stream: int
+    device: int
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return math.prod(self.shape)
+
+
 @runtime_checkable
 class Evaluator(Protocol):
     """Runs one artifact on one device; thread-safe."""
 
     def evaluate(self, batch: Batch) -> Outcome:
         """Evaluate every output at every point of ``batch``."""
+        ...
+
+
+@runtime_checkable
+class DeviceEvaluator(Evaluator, Protocol):
+    """An evaluator that also takes arrays where they are, on a device.
+
+    It may have ``fast_call(*columns, out=None, stream=None)`` besides, which returns outputs of
+    the caller's kind, the number of points and a report, or NotImplemented for anything but the
+    case that it is made for. It is tried first, with whatever the caller passed, once a call of
+    :meth:`evaluate_on_device` has succeeded.
+    """
+
+    def evaluate_on_device(self, batch: DeviceBatch) -> Mapping[str, Any]:
+        """Queue the evaluation of ``batch`` on its stream, and give the report.
+
+        It does not wait for the work; it keeps what the work still reads alive.
+        """
+        ...
+
+    def allocate(self, shape: tuple[int, ...], dtype: str, device: int, stream: int) -> Any:
+        """New memory in C order for results of work on ``stream``.
+
+        Returns:
+            An object with ``__cuda_array_interface__``, ``__dlpack__`` and ``__dlpack_device__``,
+            whose consumers wait for the evaluation that it was an output of.
+        """
+        ...
+
+    def locate(self, pointer: int) -> int:
+        """Ordinal of the device that an address belongs to."""
         ...
 
 
@@ -251,6 +341,9 @@ __all__ = [
     "BackendInfo",
     "Batch",
     "Command",
+    "DeviceBatch",
+    "DeviceColumn",
+    "DeviceEvaluator",
     "DeviceInfo",
     "Diagnostic",
     "Estimate",

@@ -2,18 +2,20 @@
 
 A backend asked for by name is used or its refusal is raised; it never degrades. ``"auto"`` takes
 the best backend that is reachable here, has a device here and lowers the program. Host columns go
-to a backend that reads host memory unless there is none.
+to a backend that reads host memory unless there is none, or a calibration says that another one is
+quicker (:mod:`alkahest.automatic`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from alkahest._plugins import calls
 from alkahest._plugins.builtin import BUILTIN_FEATURES, BY_BACKEND
 from alkahest._plugins.records import Status
 from alkahest._plugins.registry import registry
-from alkahest.errors import CODES, CodegenError, PluginError
+from alkahest.errors import CODES, CodegenError, PluginError, install
 
 if TYPE_CHECKING:
     from alkahest.plugin import BackendInfo
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 """Name that lets alkahest choose."""
+
+HOST = "host"
+"""The placement of columns in host memory."""
 
 ENVIRONMENT_VARIABLE = "ALKAHEST_BACKEND"
 """Names the backend that is used where ``backend=`` is not given."""
@@ -32,7 +37,7 @@ def find(name: str) -> tuple[BackendInfo, ...]:
     Raises:
         CodegenError: E-JIT-009 when no evaluating backend of that name or group is loaded.
     """
-    loaded = _evaluating()
+    loaded = evaluating()
     exact = tuple(info for info in loaded if info.name == name)
     members = exact or tuple(info for info in loaded if info.group == name)
     if members:
@@ -45,7 +50,7 @@ def find(name: str) -> tuple[BackendInfo, ...]:
     )
 
 
-def choose(program: Program, backend: str = AUTO, placement: str = "host") -> BackendInfo:
+def choose(program: Program, backend: str = AUTO, placement: str = HOST) -> BackendInfo:
     """The backend that compiles ``program``.
 
     Args:
@@ -58,7 +63,7 @@ def choose(program: Program, backend: str = AUTO, placement: str = "host") -> Ba
             its class) naming the operation; E-JIT-004 when nothing fits automatically.
     """
     if backend == AUTO:
-        return _automatic(program, placement)
+        return next(fitting(program, placement))
     members = find(backend)
     lowering = [info for info in members if refusal(info, program) is None]
     if lowering:
@@ -86,21 +91,32 @@ def refusal(info: BackendInfo, program: Program) -> str | None:
     return None
 
 
-def _automatic(program: Program, placement: str) -> BackendInfo:
-    loaded = _evaluating()
+def fitting(program: Program, placement: str = HOST) -> Iterator[BackendInfo]:
+    """Backends that can run ``program`` here: first those of ``placement``, then by priority.
+
+    Each is asked only when its turn comes, since asking for devices may start a driver.
+
+    Raises:
+        CodegenError: E-JIT-004, at the end, if there was none; it says why each was passed over.
+    """
     obstacles: dict[str, str] = {}
-    for info in sorted(loaded, key=lambda info: info.placement != placement):
-        obstacle = _obstacle(info, program)
-        if obstacle is None:
-            return info
-        obstacles[info.name] = obstacle
+    found = False
+    for info in sorted(evaluating(), key=lambda info: info.placement != placement):
+        reason = obstacle(info, program)
+        if reason is None:
+            found = True
+            yield info
+        else:
+            obstacles[info.name] = reason
+    if found:
+        return
     if not obstacles:
         raise CodegenError("E-JIT-004", f"no backend is loaded{_failures()}")
     reasons = "; ".join(f"{name}: {reason}" for name, reason in obstacles.items())
     raise CodegenError("E-JIT-004", f"no backend can compile this program here ({reasons})")
 
 
-def _obstacle(info: BackendInfo, program: Program) -> str | None:
+def obstacle(info: BackendInfo, program: Program) -> str | None:
     """Why automatic selection passes over ``info``, cheapest question first."""
     try:
         reason = refusal(info, program)
@@ -114,6 +130,12 @@ def _obstacle(info: BackendInfo, program: Program) -> str | None:
         return error.message
 
 
+def evaluating() -> list[BackendInfo]:
+    """Loaded backends that evaluate programs, best first; names break ties."""
+    infos = [i for i in registry.snapshot().backends.values() if i.support is not None]
+    return sorted(infos, key=lambda info: (-info.priority, info.name))
+
+
 def _lowers(info: BackendInfo, program: Program) -> bool:
     try:
         return refusal(info, program) is None
@@ -121,17 +143,11 @@ def _lowers(info: BackendInfo, program: Program) -> bool:
         return False
 
 
-def _evaluating() -> list[BackendInfo]:
-    """Loaded backends that evaluate programs, best first; names break ties."""
-    infos = [i for i in registry.snapshot().backends.values() if i.support is not None]
-    return sorted(infos, key=lambda info: (-info.priority, info.name))
-
-
 def _alternatives(program: Program) -> str:
-    names = [i.name for i in _evaluating() if _lowers(i, program)]
+    names = [i.name for i in evaluating() if _lowers(i, program)]
     if names:
         return f"Use a backend that can: {', '.join(names)}."
-    return "No loaded backend can; install another, for instance: pip install 'alkahest[cpu]'."
+    return f"No loaded backend can; install another, for instance: {install('cpu')}."
 
 
 def _install(name: str) -> str:
@@ -148,4 +164,14 @@ def _failures() -> str:
     return f" ({notes})" if notes else ""
 
 
-__all__ = ["AUTO", "ENVIRONMENT_VARIABLE", "choose", "find", "refusal"]
+__all__ = [
+    "AUTO",
+    "ENVIRONMENT_VARIABLE",
+    "HOST",
+    "choose",
+    "evaluating",
+    "find",
+    "fitting",
+    "obstacle",
+    "refusal",
+]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from alkahest._plugins.records import PluginRecord, Snapshot, Status
+from alkahest._plugins.records import PluginRecord, Snapshot, Status, switch_off
 from alkahest.errors import PluginError, PluginLoadWarning
 
 
-def warn_about(records: Iterable[PluginRecord]) -> None:
+def warn_about(records: Sequence[PluginRecord]) -> None:
     """Tell of every plugin that cannot be used, or that its author should look at."""
     for record in records:
         if record.status.is_trouble:
             text = f"{record.label} is not used ({record.status}): {record.detail}"
-            text += f" (ALKAHEST_DISABLE_PLUGINS={record.name} leaves it out)"
+            text += f" ({switch_off(record, records)} leaves it out)"
         elif record.status is Status.ACTIVE and record.detail:
             text = f"{record.label}: {record.detail}"
         else:

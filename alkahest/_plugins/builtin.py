@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import attrs
 
+from alkahest.errors import install
+
 
 @attrs.frozen
 class BuiltinFeature:
@@ -19,7 +21,7 @@ class BuiltinFeature:
         plugin: name of the plugin, as in its entry point.
         module: the plugin's module.
         distribution: what ships the plugin.
-        extra: ``pip install 'alkahest[extra]'`` brings the distribution and what the bit needs.
+        extra: ``pip install 'alkahest[extra]==VERSION'`` brings the distribution and what the bit needs.
         exports: names that appear on ``alkahest`` with the bit.
     """
 
@@ -33,7 +35,7 @@ class BuiltinFeature:
     @property
     def remedy(self) -> str:
         """The command that installs what the bit needs."""
-        return f"pip install 'alkahest[{self.extra}]'"
+        return install(self.extra)
 
 
 BUILTIN_FEATURES: dict[str, BuiltinFeature] = {

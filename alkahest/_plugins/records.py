@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -63,6 +63,18 @@ class PluginRecord:
     def label(self) -> str:
         """The plugin in messages."""
         return f"plugin {self.name!r} ({self.origin})"
+
+
+def switch_off(record: PluginRecord, records: Iterable[PluginRecord]) -> str:
+    """The environment setting that leaves out the plugin of ``record``, and no other of its name.
+
+    Args:
+        record: the plugin to leave out.
+        records: all plugins; where several share the name, the setting names the distribution.
+    """
+    shared = any(r.name == record.name and r.distribution != record.distribution for r in records)
+    name = record.distribution if shared and record.distribution else record.name
+    return f"ALKAHEST_DISABLE_PLUGINS={name}"
 
 
 @attrs.frozen

@@ -203,7 +203,7 @@ def check_api(plugin: object, candidate: Candidate) -> None:
         Status.INCOMPATIBLE,
         f"it declares ALKAHEST_PLUGIN_API {declared!r} and alkahest {alkahest.__version__} speaks {speaks}; "
         f"upgrade {behind}"
-        + (f": pip install --upgrade {behind}" if candidate.distribution or newer else ""),
+        + (f": pip install --upgrade {behind}" if candidate.distribution and not newer else ""),
     )
 
 

@@ -7,13 +7,10 @@ is used, and plugins are asked for theirs only when core has no command of the n
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
 from collections.abc import Sequence
 
-from alkahest.cli import commands, messages
-from alkahest.errors import AlkahestError
+INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -22,43 +19,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: the arguments after the program's name; those of the process when omitted.
     """
-    arguments = sys.argv[1:] if argv is None else list(argv)
-    with messages.warnings_as_lines():
-        try:
-            code = _run(arguments)
-            if sys.stdout is not None:  # None when the process was started without one
-                sys.stdout.flush()
-        except BrokenPipeError:
-            _abandon_stdout()
-            code = messages.OK
-        except OSError as error:  # files raise IoError; what is left is standard output
-            _abandon_stdout()
-            messages.show_error(f"standard output cannot be written: {error.strerror}")
-            code = messages.FAILED
-    return code
-
-
-def _run(arguments: Sequence[str]) -> int:
     try:
-        return commands.run(arguments)
-    except SystemExit as request:  # --help, SIGTERM, or a plugin's command that exits
-        return messages.code_of(request)
-    except commands.UsageError as error:
-        messages.show_error(str(error), hint=error.hint)
-        return messages.USAGE
-    except AlkahestError as error:
-        return messages.show_alkahest_error(error)
+        # Importing takes most of a short command's time, and Ctrl-C then is no traceback either.
+        from alkahest.cli.entry import run
+
+        return run(sys.argv[1:] if argv is None else list(argv))
     except KeyboardInterrupt:
-        print("alkahest: interrupted", file=sys.stderr)
-        return messages.INTERRUPTED
-    except MemoryError as error:
-        messages.show_error(f"out of memory: {error}", hint="Use smaller chunks: --chunk ROWS.")
-        return messages.FAILED
+        return interrupted()
 
 
-def _abandon_stdout() -> None:
-    """Point standard output nowhere, so that flushing it at exit does not fail again."""
-    with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+def interrupted() -> int:
+    """Say that the user stopped the command, and return its exit code."""
+    print("alkahest: interrupted", file=sys.stderr)
+    return INTERRUPTED

@@ -40,6 +40,11 @@ CORE = {
             target="alkahest.cli.devices:run",
         ),
         Command(
+            name="calibrate",
+            summary="measure the backends, so that the quicker one can be chosen",
+            target="alkahest.cli.calibrate:run",
+        ),
+        Command(
             name="cache",
             summary="show or clear the generated code that is kept on disk",
             target="alkahest.cli.cache:run",

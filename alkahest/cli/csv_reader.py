@@ -145,6 +145,24 @@ class CsvSource:
     def _where(self, row: int, lines: _Lines) -> str:
         return f"{self._path}, row {self._row + row + 1} (line {lines.of(row)})"
 
+    def _undecodable(self) -> str:
+        """Where the first bytes are that are not UTF-8.
+
+        The text is decoded in blocks ahead of the reader, so its lines are counted once more.
+        """
+        if not self._seekable:  # a pipe's bytes are gone
+            return f"after line {self._reader.line_num}"
+        number = 1
+        self._bytes.seek(0)
+        for raw in self._bytes:  # ends at line feeds, which are no part of any other character
+            try:
+                line = raw.decode()
+            except UnicodeDecodeError as error:
+                number += raw.count(b"\r", 0, error.start)
+                break
+            number += len(_LINE_END.findall(line))
+        return f"line {number}"
+
     @contextmanager
     def _explained(self) -> Iterator[None]:
         """Turn what reading raises into an IoError that names the file."""
@@ -155,8 +173,7 @@ class CsvSource:
         except UnicodeDecodeError as error:
             raise IoError(
                 "E-IO-003",
-                f"{self._path!r} is not UTF-8 text: {error.reason} "
-                f"(after line {self._reader.line_num})",
+                f"{self._path!r} is not UTF-8 text: {error.reason} ({self._undecodable()})",
                 remediation="Save the file as UTF-8, or say --format if it is no CSV file.",
             ) from None
         except csv.Error as error:

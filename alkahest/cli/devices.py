@@ -10,6 +10,7 @@ from alkahest._plugins import calls
 from alkahest._plugins.isolation import Failure, contained
 from alkahest._plugins.registry import registry
 from alkahest.cli.layout import aligned
+from alkahest.errors import install
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(found, indent=2))
     elif not found:
-        print("no backend is loaded; for one: pip install 'alkahest[cpu]'")
+        print(f"no backend is loaded; for one: {install('cpu')}")
     else:
         print("\n".join(f"{name}\n{_shown(entry)}" for name, entry in found.items()))
     return 0

@@ -65,7 +65,10 @@ def examine() -> dict[str, Any]:
         "packages": _packages({record.distribution for record in snapshot.records} - {""}),
         "environment": {n: v for n, v in sorted(os.environ.items()) if _VARIABLES.fullmatch(n)},
         "plugins": [
-            {**describe(record), "traceback": _traceback(snapshot.errors.get(record))}
+            {
+                **describe(record, snapshot.records),
+                "traceback": _traceback(snapshot.errors.get(record)),
+            }
             for record in snapshot.records
         ],
         "checks": [*_feature_checks(), cache.check(), *_plugin_checks()],

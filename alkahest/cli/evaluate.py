@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -121,7 +122,7 @@ def run(options: argparse.Namespace) -> int:
     report = {
         "rows": rows,
         "seconds": round(time.perf_counter() - began, 6),
-        "backend": job.function.backend,
+        "backend": job.function.report["backend"],
         "device": job.function.report["device"],
         "dtype": job.function.dtype,
         "output": options.output,
@@ -212,7 +213,7 @@ def _job(
     carries = source.container == container_of(target_format)
     _check_columns(source, used, options.dtype, data)
     kept = [
-        Field(name=n, dtype=source.carried_type(n) if carries else source.number_type(n))
+        Field(name=n, dtype=source.carried_type(n) if carries else _copied_type(source, n))
         for n in (source.columns if options.keep else ())
     ]
     names = [output.name for output in outputs]
@@ -240,6 +241,19 @@ def _job(
         format=target_format,
         rows=options.chunk or chunk_rows(len({*used, *(field.name for field in kept)})),
     )
+
+
+def _copied_type(source: Source, name: str) -> np.dtype[Any]:
+    """Dtype of a column that is kept in a file of another format, which takes numbers alone."""
+    try:
+        return source.number_type(name)
+    except IoError as error:
+        raise IoError(
+            error.code,
+            f"{error.message}; --keep copies such a column only to a file of the data's own format",
+            remediation="Write that format, or leave out --keep and name each column of numbers "
+            "to copy: 'x=x'.",
+        ) from None
 
 
 def _check_columns(source: Source, used: Sequence[str], dtype: str, data: str | None) -> None:

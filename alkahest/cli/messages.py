@@ -20,7 +20,6 @@ from alkahest.errors import (
 OK = 0
 FAILED = 1
 USAGE = 2
-INTERRUPTED = 130
 
 EXIT_CODES = """\
 exit codes:

@@ -6,7 +6,7 @@ import argparse
 
 import alkahest
 from alkahest.cli.capabilities import describe
-from alkahest.errors import CodegenError
+from alkahest.errors import CodegenError, install
 
 _TEXT = "exp(-x**2/2)*cos(3*x)"
 _POINTS = [0.0, 0.25, 0.5, 1.0, 2.0]
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
         if error.code != "E-JIT-004":
             raise
         print(f"No backend evaluates expressions here: {error.message}")
-        print("To get one: pip install 'alkahest[cpu]'")
+        print(f"To get one: {install('cpu')}")
     else:
         values = function.call_batch([_POINTS])
         print(f"f(x) = {_TEXT}, evaluated by backend {function.backend!r}:")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from decimal import Decimal
 from fractions import Fraction
-from typing import SupportsFloat, SupportsIndex, TypeAlias
+from typing import Any, SupportsFloat, SupportsIndex, TypeAlias
 
 from alkahest.errors import PoolError
 
@@ -26,7 +26,8 @@ def payload(value: object) -> Payload | None:
     the abstract classes of :mod:`numbers` that they register with.
 
     Raises:
-        PoolError: E-POOL-006 for a Decimal whose exact value is too long to write down.
+        PoolError: E-POOL-006 for a Decimal whose exact value is too long to write down, and for a
+            float of a wider type, such as ``numpy.longdouble``, that no float64 equals.
     """
     kind = type(value)
     if kind is int or kind is float or kind is complex:  # without the cost of abstract classes
@@ -41,9 +42,9 @@ def payload(value: object) -> Payload | None:
     if isinstance(value, Decimal):
         return _from_decimal(value)
     if isinstance(value, numbers.Real):  # float subclasses, numpy.float32
-        return float(value)
-    if isinstance(value, numbers.Complex):
-        return complex(value)
+        return _from_real(value)
+    if isinstance(value, numbers.Complex):  # complex subclasses, numpy.complex64
+        return complex(_from_real(value.real), _from_real(value.imag))
     # numpy.bool_ is the one NumPy scalar that no abstract class knows.
     if kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"):
         return int(bool(value))
@@ -56,6 +57,18 @@ def truth(value: object) -> bool | None:
     if kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")):
         return bool(value)
     return None
+
+
+def _from_real(value: Any) -> float:
+    number = float(value)
+    # Both sides are compared in the wider type; nan alone differs from itself.
+    if number != value and value == value:
+        raise PoolError(
+            "E-POOL-006",
+            f"{value!r} has more digits or range than float64",
+            remediation="Round it with float(), or pass its exact value as a Fraction or Decimal.",
+        )
+    return number
 
 
 def _from_decimal(value: Decimal) -> Payload:

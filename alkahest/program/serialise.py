@@ -81,7 +81,7 @@ def _pack(value: float | complex | bool) -> bool | str | list[str]:
         return value
     if isinstance(value, complex):
         return [value.real.hex(), value.imag.hex()]
-    return value.hex()
+    return float(value).hex()
 
 
 def _unpack(item: Any) -> float | complex | bool:

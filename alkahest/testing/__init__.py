@@ -1,7 +1,7 @@
 """For authors of backends and plugins: the conformance kit and plugins for tests.
 
 Nothing here is imported unless a test suite asks for it, and nothing registers itself with pytest.
-The kit needs pytest and mpmath (``pip install 'alkahest[testing]'``); the rest needs neither.
+The kit needs pytest and mpmath (``pip install 'alkahest[testing]==VERSION'``); the rest needs neither.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ from alkahest.ops import DTYPES, OPS, Exactness, Op, Signature
 from alkahest.plugin import Batch, DeviceInfo, Evaluator, Support
 from alkahest.program import Instruction, Program, lower
 from alkahest.testing import oracle, special
+from alkahest.testing.complex_conformance import ComplexConformance
 from alkahest.testing.programs import FORMULAE, POWERS, chain, single
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ SIZES = (1, 2, 31, 32, 33, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 65537
 REAL_DTYPES = ("float64", "float32")
 
 
-class BackendConformance:
+class BackendConformance(ComplexConformance):
     """Subclass it, name the backend, run pytest.
 
     Attributes:

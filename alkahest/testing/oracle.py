@@ -42,7 +42,7 @@ def exact(op: str, point: Sequence[float | complex], parameter: int | None = Non
         arguments = numbers if parameter is None else [*numbers, parameter]
         try:
             value = _FUNCTIONS[op](mpmath, *arguments)
-        except (ValueError, ZeroDivisionError, mpmath.NoConvergence):
+        except (ValueError, ZeroDivisionError, mpmath.libmp.NoConvergence):
             return math.nan
         is_real = not any(isinstance(x, complex) for x in point)
         if is_real and isinstance(value, mpmath.mpc):

@@ -1,8 +1,8 @@
 """Directives that render alkahest's own tables, so that the pages cannot drift from the code.
 
 ``{error-codes}`` renders :data:`alkahest.errors.CODES`, ``{operations}`` renders
-:data:`alkahest.ops.OPS`, ``{semantics}`` the cases that every backend is tested with. All produce
-Markdown and leave the rest to MyST.
+:data:`alkahest.ops.OPS`, ``{semantics}`` the cases that every backend is tested with,
+``{gpu-accuracy}`` the bounds of the accuracy modes. All produce Markdown and leave the rest to MyST.
 """
 
 from __future__ import annotations
@@ -88,6 +88,17 @@ def semantics() -> str:
     return _table(("expression", "operands", "value", "why"), rows)
 
 
+def gpu_accuracy() -> str:
+    """One table of the operations whose code depends on the accuracy mode of ``nvptx``."""
+    from alkahest.backends.nvptx.accuracy import MODES
+    from alkahest.backends.nvptx.bounds import BOUNDS
+
+    rows = [
+        (f"`{op}`", *(_plain(bounds[mode].text) for mode in MODES)) for op, bounds in BOUNDS.items()
+    ]
+    return _table(("operation", *(f"`{mode}`" for mode in MODES)), rows)
+
+
 class _ErrorCodes(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         return self.parse_text_to_nodes(error_codes())
@@ -102,6 +113,11 @@ class _Semantics(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(CASES))
         return self.parse_text_to_nodes(semantics())
+
+
+class _GpuAccuracy(SphinxDirective):
+    def run(self) -> list[nodes.Node]:
+        return self.parse_text_to_nodes(gpu_accuracy())
 
 
 def _escape_meanings(
@@ -122,5 +138,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("error-codes", _ErrorCodes)
     app.add_directive("operations", _Operations)
     app.add_directive("semantics", _Semantics)
+    app.add_directive("gpu-accuracy", _GpuAccuracy)
     app.connect("autodoc-process-docstring", _escape_meanings)
     return {"parallel_read_safe": True, "version": "1"}

@@ -126,9 +126,9 @@ def test_shapes_that_do_not_broadcast_are_refused_by_name(weigh: CompiledFn) -> 
 
 
 def test_an_empty_batch_gives_empty_results(weigh: CompiledFn) -> None:
-    assert weigh.call_batch([np.empty(0), np.empty(0)]).shape == (0,)
+    assert weigh.call_batch([np.zeros(0), np.empty(0)]).shape == (0,)
     assert weigh.call_batch([[], []]) == []
-    assert weigh(np.empty((0, 3)), 1.0).shape == (0, 3)
+    assert weigh(np.zeros((0, 3)), 1.0).shape == (0, 3)
 
 
 def test_constants_keep_the_shape_of_the_batch(plugin: Arithmetic) -> None:
@@ -144,7 +144,7 @@ def test_the_batch_length_is_given_where_no_column_tells_it(
     assert three.call_batch([], n=4).tolist() == [3.0] * 4
     assert three(n=2).tolist() == [3.0, 3.0]
     assert three().shape == ()
-    assert three.call_batch([], out=np.empty(3)).tolist() == [3.0] * 3
+    assert three.call_batch([], out=np.zeros(3)).tolist() == [3.0] * 3
     assert weigh.call_batch([1.0, 2.0], n=3).tolist() == [5.0] * 3
     assert weigh(1.0, 2.0, n=3).tolist() == [5.0] * 3
     with refused("E-INPUT-006", "no column tells the number of points"):
@@ -156,6 +156,10 @@ def test_a_batch_length_that_contradicts_the_columns_is_refused(weigh: CompiledF
         weigh.call_batch([np.ones(2), 1.0], n=3)
     with refused("E-INPUT-006", "shape (2,), n=3"):
         weigh(np.ones(2), 1.0, n=3)
+    for call in (weigh, weigh.call_batch):
+        with pytest.raises(InputError) as caught:
+            call(np.ones(2), 1.0, n=3) if call is weigh else call([np.ones(2), 1.0], n=3)
+        assert caught.value.remediation.startswith("Leave out n=")
 
 
 @pytest.mark.parametrize("options", [{"n": -1}, {"n": 2.5}, {"n": True}, {"threads": 0}])
@@ -433,16 +437,16 @@ def test_host_and_device_columns_are_not_mixed(weigh: CompiledFn, plugin: Arithm
 
 
 def test_results_go_to_out_which_is_returned(weigh: CompiledFn) -> None:
-    out = np.empty(2)
+    out = np.zeros(2)
     assert weigh.call_batch([[1, 2], [3, 4]], out=out) is out
     assert out.tolist() == [7.0, 10.0]
-    assert weigh(1.0, 2.0, out=np.empty(())).tolist() == 5.0
+    assert weigh(1.0, 2.0, out=np.zeros(())).tolist() == 5.0
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_out_may_have_any_shape_and_order(weigh: CompiledFn, order: Any) -> None:
     a = np.arange(6.0).reshape(2, 3)
-    out = np.empty((2, 3), order=order)
+    out = np.zeros((2, 3), order=order)
     weigh(a, 1.0, out=out)
     np.testing.assert_array_equal(out, a + 2)
     wide = np.zeros((2, 6))
@@ -458,7 +462,7 @@ def test_strided_out_leaves_its_neighbours_alone(weigh: CompiledFn) -> None:
 
 def test_several_outputs_take_several_arrays(plugin: Arithmetic) -> None:
     fn = compile_expr([x + y, x < y], [x, y])
-    sums, flags = np.empty(2), np.empty(2, dtype=bool)
+    sums, flags = np.zeros(2), np.empty(2, dtype=bool)
     assert fn([1.0, 2.0], 1.5, out=(sums, flags))[1] is flags
     assert sums.tolist() == [2.5, 3.5]
     assert flags.tolist() == [True, False]
@@ -467,10 +471,10 @@ def test_several_outputs_take_several_arrays(plugin: Arithmetic) -> None:
 @pytest.mark.parametrize(
     ("out", "fault"),
     [
-        (np.empty(3), "has shape (3,), the result has (2,)"),
-        (np.empty((2, 1)), "has shape (2, 1)"),
-        (np.empty(2, dtype="f4"), "has dtype float32, the output is float64"),
-        (np.empty(2, dtype=">f8"), "has dtype >f8"),
+        (np.zeros(3), "has shape (3,), the result has (2,)"),
+        (np.zeros((2, 1)), "has shape (2, 1)"),
+        (np.zeros(2, dtype="f4"), "has dtype float32, the output is float64"),
+        (np.zeros(2, dtype=">f8"), "has dtype >f8"),
         (np.broadcast_to(np.zeros(1), (2,)), "is read-only"),
         (np.lib.stride_tricks.as_strided(np.zeros(1), (2,), (0,)), "repeats its memory"),
         ([0.0, 0.0], "out has 2 arrays for 1 outputs"),
@@ -493,6 +497,15 @@ def test_out_arrays_that_share_memory_are_refused(plugin: Arithmetic) -> None:
     memory = np.empty(4)
     with refused("E-INPUT-009", "out array 1 shares memory with out array 0"):
         fn.call_batch([np.ones(3), 1.0], out=[memory[:3], memory[1:]])
+    repeating = np.lib.stride_tricks.as_strided(memory, (3,), (0,))
+    for out, remedy in (
+        ([memory[:3], memory[1:]], "Pass arrays that do not overlap."),
+        ([memory[:3]], "Pass one array per output."),
+        ([repeating, memory[:3]], "Pass a writeable array like np.empty((3,), 'float64')."),
+    ):
+        with pytest.raises(InputError) as caught:
+            fn.call_batch([np.ones(3), 1.0], out=out)
+        assert caught.value.remediation == remedy
     fn.call_batch([np.ones(2), 1.0], out=[memory[::2], memory[1::2]])
     assert memory.tolist() == [2, 0, 2, 0]
 

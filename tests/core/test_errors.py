@@ -115,3 +115,10 @@ def test_every_error_in_the_sources_uses_a_registered_code_of_its_class():
 def test_every_code_is_used_somewhere():
     text = "".join(p.read_text(encoding="utf-8") for p in TREE if p.name != "errors.py")
     assert [code for code in CODES if code not in text] == []
+
+
+def test_the_install_command_names_this_very_version() -> None:
+    import alkahest
+    from alkahest.errors import install
+
+    assert install("cpu") == f"pip install 'alkahest[cpu]=={alkahest.__version__}'"

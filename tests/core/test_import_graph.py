@@ -40,16 +40,31 @@ NVPTX_RUNTIME = {
     f"{NVPTX}.{name}"
     for name in (
         "api",
+        "arrays",
+        "carrier",
+        "carrier_code",
+        "carrier_copies",
+        "carrier_loop",
+        "chunks",
         "command",
+        "convoy",
+        "crew",
         "device",
         "doctor",
         "driver",
         "evaluator",
+        "fastcalls",
         "faults",
+        "hostbatch",
+        "hostlink",
         "kernel",
+        "launcher",
+        "memory",
+        "order",
         "plugin",
         "probe",
-        "transfer",
+        "staging",
+        "transit",
     )
 }
 """The modules of nvptx that know devices; every other one is code generation."""

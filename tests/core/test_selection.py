@@ -101,7 +101,7 @@ def test_a_known_backend_that_is_not_installed_names_its_extra() -> None:
             with pytest.raises(CodegenError) as caught:
                 compile_expr(x, [x], backend=name)
             assert caught.value.code == "E-JIT-009"
-            assert f"pip install 'alkahest[{extra}]'" in caught.value.remediation
+            assert f"pip install 'alkahest[{extra}]==0.1.0'" in caught.value.remediation
 
 
 def test_without_any_backend_the_remedy_is_to_install_one() -> None:

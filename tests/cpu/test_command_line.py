@@ -15,10 +15,12 @@ from alkahest.cli import main
 
 # A checkout on the path has no entry points; with installed wheels this registers nothing new.
 _PROGRAM = """
+import signal
 import sys
 import alkahest.backends.cpu.plugin
 from alkahest.cli import main
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits none
 alkahest.register(alkahest.backends.cpu.plugin)
 sys.exit(main())
 """

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import alkahest
 from alkahest.program import Instruction, Program
 from alkahest.testing.programs import single
 
@@ -126,7 +127,7 @@ SPECIAL: tuple[tuple[str, tuple[float, ...], float], ...] = (
     ("y0", (INF,), 0.0),
     ("y1", (-0.0,), -INF),
     ("y1", (-INF,), NAN),
-    ("y1", (4e-309,), -1.5915494309189542e+308),
+    ("y1", (4e-309,), -1.5915494309189542e308),
     ("j0", (NAN,), NAN),
     ("im", (NAN,), 0.0),
     ("re", (-0.0,), -0.0),
@@ -452,3 +453,17 @@ def test_complex_numbers_are_selected_whole(run: Any) -> None:
         outputs=(5,),
     ).verify()
     assert run(program, [2 + 3j, -2 + 3j])[0].tolist() == [2 + 3j, 1j]
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_a_power_is_the_same_for_one_exponent_as_for_a_column_of_it(dtype):
+    x, y = alkahest.symbols("x y")
+    fn = alkahest.compile_expr(
+        x**y, [x, y], backend="cpu-reference", dtype={"f8": "float64", "f4": "float32"}[dtype]
+    )
+    base = np.array([-0.0, 0.0, -np.inf, np.inf, 4.0, -1.0, np.nan], dtype=dtype)
+    for exponent in (0.5, -0.5, 2.0, -1.0, 0.0, 1.0, 1.5):
+        column = np.full(len(base), exponent, dtype=dtype)
+        np.testing.assert_array_equal(fn(base, column), fn(base, column[0]))
+        assert (np.signbit(fn(base, column)) == np.signbit(fn(base, column[0])))[:-2].all()
+    assert fn.call_batch([base[:3], 0.5]).tolist() == [0.0, 0.0, np.inf]

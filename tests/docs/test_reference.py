@@ -11,6 +11,7 @@ import pytest
 
 from alkahest import hookspecs
 from alkahest._plugins.records import Status
+from alkahest.cli import commands
 from alkahest.errors import CODES
 from alkahest.ops import OPS
 
@@ -61,6 +62,11 @@ def test_the_page_on_plugins_documents_no_hook_that_does_not_exist() -> None:
 def test_the_page_on_plugins_lists_every_status_of_a_plugin() -> None:
     documented = re.findall(r"^\| `(\w+)` \|", page("plugins.md"), re.MULTILINE)
     assert documented == [status.value for status in Status]
+
+
+def test_the_page_on_the_command_line_lists_every_command() -> None:
+    documented = re.findall(r"^\| `(\w+)` \|", page("command-line.md"), re.MULTILINE)
+    assert documented == [*commands.CORE, *commands.plugin_commands()]
 
 
 def test_every_environment_variable_of_the_tree_is_documented_and_none_else() -> None:

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from gpuarrays import cupy_arrays, torch_arrays
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -18,3 +21,15 @@ def pytest_configure(config: pytest.Config) -> None:
 def devices(gpu: int) -> int:
     """Number of usable devices, at least 1."""
     return gpu
+
+
+@pytest.fixture
+def cupy() -> Any:
+    """CuPy, or a skip."""
+    return cupy_arrays().library
+
+
+@pytest.fixture
+def torch() -> Any:
+    """PyTorch, or a skip."""
+    return torch_arrays().library

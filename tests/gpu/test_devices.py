@@ -16,7 +16,6 @@ from cuda.core import Device
 
 import alkahest as ak
 from alkahest.backends.nvptx import device as device_module
-from alkahest.backends.nvptx.faults import DriverError
 from alkahest.backends.nvptx.kernel import Kernel
 
 XS = np.linspace(0, 10, 10_001)
@@ -222,22 +221,22 @@ def free_bytes() -> int:
         return device.free_bytes()
 
 
-def test_nothing_stays_allocated_after_calls_and_errors(
-    fn, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("n", [1000, 1 << 24])
+def test_nothing_more_is_allocated_by_later_calls_and_errors(
+    fn, monkeypatch: pytest.MonkeyPatch, n: int
 ) -> None:
-    def refuse(*_: object) -> None:
-        raise DriverError(1, "cuLaunchKernelEx")
-
-    fn.call_batch([XS])
+    xs = np.zeros(n)
+    fn.call_batch([xs])
     before = free_bytes()
-    xs = np.zeros(1 << 24)
     for _ in range(20):
         fn.call_batch([xs])
         with monkeypatch.context() as patch:
-            patch.setattr(Kernel, "launch", refuse)
-            with pytest.raises(ak.CudaError, match="CUDA_ERROR_INVALID_VALUE"):
+            patch.setattr(Kernel, "grid", lambda self, n: 2**31)  # more than there can be
+            with pytest.raises(ak.CudaError, match="CUDA_ERROR_INVALID_VALUE") as caught:
                 fn.call_batch([xs])
+        assert caught.value.code == "E-CUDA-006"
     assert before - free_bytes() < 64 << 20
+    assert np.array_equal(fn.call_batch([XS]), fn.call_batch([XS]))
 
 
 def test_a_process_forked_after_use_is_refused_and_the_parent_goes_on(child: Child) -> None:
@@ -269,20 +268,17 @@ def test_a_lost_context_is_reported_and_the_process_ends_quietly(child: Child) -
     # The launch gets an address that is nobody's; later calls get the same answer.
     code = """
 import numpy as np
-from alkahest.backends.nvptx import device, evaluator
+from alkahest.backends.nvptx.kernel import Kernel
 x = ak.symbols("x")[0]
 fn = ak.compile_cuda(x + 1, [x])
 fn.call_batch([[1.0]])
-bad = device.Device.allocate
-device.Device.allocate = lambda self, size, stream: 8
-release, device.Device.release = device.Device.release, lambda self, address, stream: None
-evaluator.transfer.upload = lambda column, address, stream, traffic: column
+launch = Kernel.launch
+Kernel.launch = lambda self, addresses, n, stream: launch(self, [1 << 12] * len(addresses), n, stream)
 try:
     fn.call_batch([np.ones(1000)])
 except ak.CudaError as error:
     first = [error.code, error.message, error.remediation]
-device.Device.allocate = bad
-device.Device.release = release
+Kernel.launch = launch
 try:
     fn.call_batch([np.ones(1000)])
 except ak.CudaError as error:

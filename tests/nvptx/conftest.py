@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fakedriver import COMPILER, FakeGpuChild, build
+from hostbatches import THREE
 
 StartChild = Callable[..., FakeGpuChild]
 
@@ -55,3 +56,19 @@ def two_gpus(shared_child: FakeGpuChild) -> FakeGpuChild:
     """The shared process, with an empty log of calls."""
     shared_child.calls()
     return shared_child
+
+
+@pytest.fixture(scope="session")
+def three_threads_child(
+    fake_driver: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[FakeGpuChild]:
+    """One process with one device and three copy threads, for all tests."""
+    with FakeGpuChild(fake_driver, tmp_path_factory.mktemp("three-threads"), **THREE) as process:
+        yield process
+
+
+@pytest.fixture
+def three_threads(three_threads_child: FakeGpuChild) -> FakeGpuChild:
+    """That process, with an empty log of calls."""
+    three_threads_child.calls()
+    return three_threads_child

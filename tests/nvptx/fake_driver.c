@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,11 +19,13 @@
 typedef int CUresult;
 enum {
     SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, INVALID_DEVICE = 101,
-    INVALID_CONTEXT = 201, UNSUPPORTED_PTX = 222, INVALID_HANDLE = 400, NOT_FOUND = 500
+    INVALID_CONTEXT = 201, UNSUPPORTED_PTX = 222, INVALID_HANDLE = 400, NOT_FOUND = 500,
+    NOT_READY = 600
 };
 
 #define MAX_DEVICES 8
 #define STREAM_BASE 0x1000 /* handles from here on are streams: base + 16 * device */
+#define STREAM_MADE 0x100000 /* those that were created: made + 0x10000 * device + 16 * number */
 
 typedef struct { int device; } Context;
 typedef struct { unsigned grid[3], block[3], shared; void *stream; void *attributes; unsigned count; } LaunchConfig;
@@ -212,8 +215,9 @@ static CUresult cuCtxGetDevice(int *device)
 static CUresult cuStreamGetCtx(void *stream, void **context)
 {
     LIVE(started, NOT_INITIALIZED);
-    if ((uintptr_t)stream < STREAM_BASE) { *context = stack[depth - 1]; return SUCCESS; }
-    unsigned device = ((uintptr_t)stream - STREAM_BASE) / 16;
+    uintptr_t handle = (uintptr_t)stream;
+    if (handle < STREAM_BASE) { *context = stack[depth - 1]; return SUCCESS; }
+    unsigned device = handle < STREAM_MADE ? (handle - STREAM_BASE) / 16 : (handle - STREAM_MADE) / 0x10000;
     if (device >= MAX_DEVICES) return INVALID_HANDLE;
     *context = &contexts[device];
     return SUCCESS;
@@ -233,7 +237,137 @@ static CUresult cuStreamIsCapturing(void *stream, int *status)
     return SUCCESS;
 }
 
+static CUresult cuStreamCreate(void **stream, unsigned flags)
+{
+    static int made;
+    LIVE(CURRENT, INVALID_CONTEXT);
+    int number = __atomic_fetch_add(&made, 1, __ATOMIC_SEQ_CST) % 0x1000;
+    *stream = (void *)(uintptr_t)(STREAM_MADE + 0x10000 * stack[depth - 1]->device + 16 * number);
+    record("cuStreamCreate %p\n", *stream);
+    return setting("FAKE_CUDA_STREAM", SUCCESS);
+}
+
+static CUresult cuStreamDestroy(void *stream) { record("cuStreamDestroy %p\n", stream); return broken; }
+
+static CUresult cuEventCreate(void **event, unsigned flags)
+{
+    static int made;
+    LIVE(CURRENT, INVALID_CONTEXT);
+    *event = (void *)(uintptr_t)(16 + 16 * __atomic_fetch_add(&made, 1, __ATOMIC_SEQ_CST));
+    record("cuEventCreate %p\n", *event);
+    return setting("FAKE_CUDA_EVENT", SUCCESS);
+}
+
+static CUresult cuEventDestroy(void *event) { record("cuEventDestroy %p\n", event); return broken; }
+
+static CUresult cuEventRecord(void *event, void *stream)
+{
+    LIVE(CURRENT, INVALID_CONTEXT);
+    record("cuEventRecord %p %p\n", event, stream);
+    return setting("FAKE_CUDA_RECORD", SUCCESS);
+}
+
+static CUresult cuEventQuery(void *event)
+{
+    LIVE(started, NOT_INITIALIZED);
+    return setting("FAKE_CUDA_PENDING", 0) ? NOT_READY : SUCCESS;
+}
+
+static CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags)
+{
+    LIVE(started, NOT_INITIALIZED);
+    record("cuStreamWaitEvent %p %p\n", stream, event);
+    return SUCCESS;
+}
+
+static CUresult cuEventSynchronize(void *event)
+{
+    LIVE(started, NOT_INITIALIZED);
+    record("cuEventSynchronize %p\n", event);
+    pause_here();
+    return SUCCESS;
+}
+
 /* Memory */
+
+static struct { uintptr_t start; size_t size; } locked[1024];
+static pthread_mutex_t locking = PTHREAD_MUTEX_INITIALIZER;
+
+/* Register a range as page-locked, or where size is 0 forget the one that starts there. */
+static CUresult lock_pages(uintptr_t start, size_t size)
+{
+    CUresult code = INVALID_VALUE;
+    pthread_mutex_lock(&locking);
+    for (unsigned i = 0; code && i < sizeof locked / sizeof *locked; i++)
+        if (locked[i].start == (size ? 0 : start)) {
+            locked[i].start = size ? start : 0;
+            locked[i].size = size;
+            code = SUCCESS;
+        }
+    pthread_mutex_unlock(&locking);
+    return code;
+}
+
+static CUresult cuMemHostAlloc(void **pointer, size_t size, unsigned flags)
+{
+    LIVE(CURRENT, INVALID_CONTEXT);
+    CUresult code = setting("FAKE_CUDA_LOCK", SUCCESS);
+    if (code) return code;
+    *pointer = aligned_alloc(4096, (size + 4095) & ~(size_t)4095);
+    if (!*pointer) return OUT_OF_MEMORY;
+    memset(*pointer, 0xff, size);
+    record("lock %zu %u\n", size, flags);
+    return lock_pages((uintptr_t)*pointer, size);
+}
+
+static CUresult cuMemFreeHost(void *pointer)
+{
+    record("unlock\n");
+    CUresult code = lock_pages((uintptr_t)pointer, 0);
+    if (code == SUCCESS) free(pointer);
+    return code;
+}
+
+static CUresult cuMemHostRegister(void *pointer, size_t size, unsigned flags)
+{
+    LIVE(CURRENT, INVALID_CONTEXT);
+    return lock_pages((uintptr_t)pointer, size);
+}
+
+static CUresult cuMemHostUnregister(void *pointer) { return lock_pages((uintptr_t)pointer, 0); }
+
+static CUresult cuPointerGetAttribute(void *data, int attribute, uintptr_t pointer)
+{
+    LIVE(CURRENT, INVALID_CONTEXT);
+    if (attribute == 9) { /* device ordinal */
+        *(int *)data = setting("FAKE_CUDA_OWNER", 0);
+        return *(int *)data < 0 ? INVALID_VALUE : SUCCESS;
+    }
+    return INVALID_VALUE;
+}
+
+/* Asked by us of host memory (4: the host's pointer, 11 and 12: its range), and by cuda.core of
+   memory that it describes: device memory of device 0. */
+static CUresult cuPointerGetAttributes(unsigned count, const int *attributes, void **data, uintptr_t pointer)
+{
+    uintptr_t start = 0;
+    size_t size = 0;
+    pthread_mutex_lock(&locking);
+    for (unsigned i = 0; i < sizeof locked / sizeof *locked; i++)
+        if (locked[i].size && pointer - locked[i].start < locked[i].size) {
+            start = locked[i].start;
+            size = locked[i].size;
+        }
+    pthread_mutex_unlock(&locking);
+    for (unsigned i = 0; i < count; i++)
+        switch (attributes[i]) {
+        case 4: *(uintptr_t *)data[i] = size ? pointer : 0; break;
+        case 11: *(uintptr_t *)data[i] = start; break;
+        case 12: *(size_t *)data[i] = size; break;
+        default: *(int *)data[i] = attributes[i] == 2 ? 2 : 0;
+        }
+    return SUCCESS;
+}
 
 static CUresult cuMemGetInfo(size_t *free_bytes, size_t *total)
 {
@@ -317,12 +451,20 @@ static CUresult cuMemcpyHtoDAsync(uintptr_t to, const void *from, size_t size, v
 
 static CUresult cuMemcpyDtoHAsync(void *to, uintptr_t from, size_t size, void *stream)
 {
+    CUresult code = setting("FAKE_CUDA_DOWNLOAD", SUCCESS);
+    if (code) return code;
     return copy("download", to, (void *)from, size, stream);
 }
 
 static CUresult cuMemcpyDtoDAsync(uintptr_t to, uintptr_t from, size_t size, void *stream)
 {
     return copy("spread", (void *)to, (void *)from, size, stream);
+}
+
+static CUresult cuMemsetD8Async(uintptr_t to, unsigned char value, size_t size, void *stream)
+{
+    LIVE(CURRENT, INVALID_CONTEXT);
+    return SUCCESS; /* what was allocated stays nan, so that reading it too early shows */
 }
 
 /* Code */
@@ -378,7 +520,7 @@ static CUresult cuModuleLoadDataEx(void **module, const void *code, unsigned n, 
 
 static CUresult cuModuleUnload(void *module) { return SUCCESS; }
 
-static CUresult cuLaunchKernelEx(const LaunchConfig *config, void *kernel, void **arguments, void **extra)
+static CUresult launch(unsigned grid, unsigned block, void *stream, void **arguments)
 {
     LIVE(CURRENT, INVALID_CONTEXT);
     CUresult code = setting("FAKE_CUDA_LAUNCH", SUCCESS);
@@ -393,7 +535,8 @@ static CUresult cuLaunchKernelEx(const LaunchConfig *config, void *kernel, void 
     } else {
         for (int k = 0; k < inputs + outputs; k++) columns[k] = arguments[k];
     }
-    record("launch %u %u %llu %p\n", config->grid[0], config->block[0], (unsigned long long)n, config->stream);
+    record("launch %u %u %llu %p\n", grid, block, (unsigned long long)n, stream);
+    if (getenv("FAKE_CUDA_IDLE")) return SUCCESS;
     for (int j = 0; j < outputs; j++)
         for (uint64_t i = 0; i < n; i++) {
             double sum = j;
@@ -404,18 +547,35 @@ static CUresult cuLaunchKernelEx(const LaunchConfig *config, void *kernel, void 
     return SUCCESS;
 }
 
+static CUresult cuLaunchKernelEx(const LaunchConfig *config, void *kernel, void **arguments, void **extra)
+{
+    return launch(config->grid[0], config->block[0], config->stream, arguments);
+}
+
+static CUresult cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                               unsigned bz, unsigned shared, void *stream, void **arguments, void **extra)
+{
+    return launch(gx, bx, stream, arguments);
+}
+
+CUresult cuGetProcAddress_v2(const char *name, void **address, int version, uint64_t flags, int *status);
+
 static const struct { const char *name; void *address; } functions[] = {
+    {"cuGetProcAddress", cuGetProcAddress_v2},
 #define F(name) {#name, name}
     F(cuInit), F(cuDriverGetVersion), F(cuGetErrorName), F(cuGetErrorString), F(cuDeviceGetCount),
     F(cuDeviceGet), F(cuDeviceGetName), F(cuDeviceTotalMem), F(cuDeviceGetUuid),
     F(cuDeviceGetAttribute), F(cuDevicePrimaryCtxRetain), F(cuDevicePrimaryCtxRelease),
     F(cuCtxGetCurrent), F(cuCtxSetCurrent), F(cuCtxPushCurrent), F(cuCtxPopCurrent),
     F(cuCtxGetDevice), F(cuStreamGetCtx), F(cuStreamSynchronize), F(cuStreamIsCapturing),
-    F(cuMemGetInfo), F(cuMemAlloc), F(cuMemFree), F(cuMemFreeAsync), F(cuMemAllocFromPoolAsync),
+    F(cuStreamCreate), F(cuStreamDestroy), F(cuEventCreate), F(cuEventDestroy), F(cuEventRecord),
+    F(cuEventSynchronize), F(cuMemHostAlloc), F(cuMemFreeHost), F(cuMemHostRegister),
+    F(cuMemHostUnregister), F(cuPointerGetAttribute), F(cuMemGetInfo), F(cuMemAlloc), F(cuMemFree), F(cuMemFreeAsync), F(cuMemAllocFromPoolAsync),
     F(cuMemPoolCreate), F(cuMemPoolSetAccess), F(cuMemPoolDestroy), F(cuMemPoolSetAttribute), F(cuMemPoolGetAttribute),
-    F(cuMemcpyHtoDAsync), F(cuMemcpyDtoHAsync), F(cuMemcpyDtoDAsync), F(cuLibraryLoadData),
+    F(cuMemcpyHtoDAsync), F(cuMemcpyDtoHAsync), F(cuMemcpyDtoDAsync), F(cuMemsetD8Async), F(cuLibraryLoadData),
     F(cuLibraryUnload), F(cuLibraryGetKernel), F(cuKernelGetFunction), F(cuModuleLoadDataEx),
-    F(cuModuleUnload), F(cuLaunchKernelEx),
+    F(cuModuleUnload), F(cuLaunchKernelEx), F(cuLaunchKernel), F(cuEventQuery),
+    F(cuStreamWaitEvent), F(cuPointerGetAttributes),
 #undef F
 };
 

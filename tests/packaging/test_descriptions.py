@@ -87,6 +87,17 @@ def test_every_llvmlite_requirement_names_the_same_range() -> None:
     assert re.fullmatch(r"llvmlite>=\d+\.\d+,<\d+\.\d+", found.pop())
 
 
+def test_the_oldest_versions_that_are_tested_are_those_that_the_requirements_admit() -> None:
+    text = (ROOT / "tests" / "packaging" / "oldest.txt").read_text(encoding="utf-8")
+    tested = dict(line.split("==") for line in text.splitlines() if not line.startswith("#"))
+    folders = [ROOT, *PLUGINS]
+    every = [r for f in folders for r in describe(f)["project"]["dependencies"]]
+    admitted = dict(re.match(r"([\w-]+)>=([\d.]+)", r).groups() for r in every if ">=" in r)  # type: ignore[union-attr]
+    assert tested.keys() == admitted.keys()
+    for name, version in admitted.items():
+        assert f"{tested[name]}.".startswith(f"{version}."), name
+
+
 def test_the_version_in_the_package_is_the_version_of_the_distributions() -> None:
     text = (ROOT / "alkahest" / "__init__.py").read_text(encoding="utf-8")
     assert f'__version__ = "{CORE["project"]["version"]}"' in text

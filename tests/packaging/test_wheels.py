@@ -144,7 +144,7 @@ except alkahest.AlkahestError as error:
 """
     error, text = environments("core").evaluate(code)
     assert error == "E-JIT-004"
-    assert "pip install 'alkahest[cpu]'" in text
+    assert "pip install 'alkahest[cpu]==0.1.0'" in text
 
 
 def test_import_alkahest_loads_no_backend_and_no_numpy(environments: Callable[[str], Any]) -> None:

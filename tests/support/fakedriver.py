@@ -13,9 +13,15 @@ FAKE_CUDA_LOAD_ANY     code for loading any PTX; FAKE_CUDA_LOAD: only for genera
 FAKE_CUDA_NEWEST_PTX   78: newer ISA versions than 7.8 give 222
 FAKE_CUDA_COMPILE      code that compiling a loaded kernel returns; FAKE_CUDA_JIT_LOG: its log
 FAKE_CUDA_LAUNCH       code of launches; 719 is sticky. FAKE_CUDA_FAILS: found when synchronising
-FAKE_CUDA_ALLOC        code of allocations; FAKE_CUDA_COPY: of copies
+FAKE_CUDA_ALLOC        code of allocations; FAKE_CUDA_LOCK: of those of page-locked memory
+FAKE_CUDA_COPY         code of copies; FAKE_CUDA_DOWNLOAD: only of those from the device
+FAKE_CUDA_STREAM       code of creating streams; FAKE_CUDA_EVENT: of creating events,
+                       FAKE_CUDA_RECORD: of recording them
 FAKE_CUDA_MEMORY       bytes of device memory; FAKE_CUDA_POOLS=0: without memory pools
 FAKE_CUDA_OUTPUTS      outputs of the kernel, 1; FAKE_CUDA_TABLE: inputs of one called with a table
+FAKE_CUDA_IDLE         kernels write nothing
+FAKE_CUDA_PENDING      1: no event is reached yet
+FAKE_CUDA_OWNER        device that every address belongs to, 0; -1: none
 FAKE_CUDA_CAPTURING    1: streams are being captured into a graph
 FAKE_CUDA_SLEEP_MS     how long copies, launches and synchronisations take
 FAKE_CUDA_LOG          file that gets one line per call

@@ -66,7 +66,7 @@ LOWERINGS: Mapping[str, Lowering] = MappingProxyType(
         "neg": _exact(np.negative, np.negative),
         "fma": _exact(fma),
         "powi": Lowering(powers.real_powi, powers.complex_powi),
-        "pow": Lowering(np.power, np.power),
+        "pow": Lowering(powers.real_pow, np.power),
         # Comparisons and selection
         "lt": _exact(np.less),
         "le": _exact(np.less_equal),

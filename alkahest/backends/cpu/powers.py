@@ -23,6 +23,14 @@ _EXPONENT_LIMIT = 2**50
 """Binary exponents saturate here: far outside every format, and doubling stays inside int64."""
 
 
+def real_pow(a: Array, b: Array, out: Array) -> None:
+    """``a**b`` as IEEE 754 has it, whether ``b`` is one number for all points or a column."""
+    if b.size and not any(b.strides) and b.flat[0] == 0.5:
+        # NumPy takes the square root then, which keeps -0 and has nan for -inf.
+        b = np.full(out.shape, b.flat[0])
+    np.power(a, b, out)
+
+
 def real_powi(n: int, a: Array, out: Array) -> None:
     """``a**n``; 1 for n = 0 whatever ``a`` is."""
     if abs(n) <= _LARGEST_MULTIPLIED:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from alkahest.backends.nvptx import driver
+from alkahest.backends.nvptx.accuracy import DEFAULT, OPTION
 from alkahest.compiled import CompiledFn
-from alkahest.errors import InputTypeError
+from alkahest.errors import InputError, InputTypeError
 from alkahest.expr import Expr
+
+if TYPE_CHECKING:
+    from alkahest.backends.nvptx.evaluator import NvptxEvaluator
 
 BACKEND = "nvptx"
 
@@ -20,13 +24,17 @@ class CudaCompiledFn(CompiledFn):
     Everything a :class:`alkahest.CompiledFn` does, and:
 
     * :attr:`ptx`, the generated assembly;
-    * :meth:`call_batch_on`, the batch call on a chosen device.
+    * :meth:`call_batch_on`, the batch call on a chosen device;
+    * :meth:`call_device_ptrs`, for addresses in the memory of a device.
 
-    ``call_batch`` runs on the device that was chosen when compiling, the first by default. Arrays
-    give arrays, lists give lists. Columns are checked before the device is touched, and the device
+    ``call_batch`` runs on the device that was chosen when compiling, the first by default; columns
+    that are on a device are evaluated there, without copies and without waiting. Arrays give arrays
+    of their kind, lists give lists. Columns are checked before the device is touched, and the device
     is checked even for empty batches. ``report`` tells where the calling thread's last call ran:
-    ``device`` (ordinal), ``device_name``, ``target``, ``launches``, ``chunks``, ``bytes_up``,
-    ``bytes_down``.
+    ``device`` (ordinal), ``device_name``, ``target``, ``launches``; for columns in host memory also
+    ``chunks``, ``bytes_up``, ``bytes_down`` and ``staging``: ``"pinned"``, or ``"direct"`` where all
+    of them were page-locked already; for large batches ``seconds_copying_in``, ``seconds_waiting``
+    and ``seconds_copying_out``, summed over the copy threads.
     """
 
     @property
@@ -65,6 +73,56 @@ class CudaCompiledFn(CompiledFn):
         """
         return self.call_batch(columns, out=out, n=n, stream=stream, device=_ordinal(ordinal))
 
+    def call_device_ptrs(
+        self,
+        inputs: Sequence[int],
+        n: int,
+        outputs: Sequence[int],
+        *,
+        stream: Any = None,
+        device: int | None = None,
+    ) -> None:
+        """Queue the evaluation of memory that is known by its addresses.
+
+        Nothing but the numbers of addresses and of points is checked: each input is the address of
+        ``n`` contiguous aligned elements of the function's dtype on ``device``, each output that of
+        as many of the output's dtype (bytes for conditions); an output overlaps no input unless it
+        is that input, and no other output. The memory has to stay until the work is done. Returns
+        without waiting for it.
+
+        Args:
+            inputs: one address per input.
+            n: number of points.
+            outputs: one address per output.
+            stream: a stream of the device, or None for the legacy default stream.
+            device: ordinal; None is the compiled function's, else the first.
+
+        Raises:
+            InputError: E-INPUT-001, E-INPUT-009 for another number of addresses; E-INPUT-011 for
+                an ``n`` that is none.
+            InputTypeError: E-INPUT-008 for a stream or ordinal that is none.
+            CudaError: E-CUDA-003, E-CUDA-004, E-CUDA-006 where the device or the driver refuses.
+        """
+        chosen = self.device if device is None else _ordinal(device)
+        evaluator = cast("NvptxEvaluator", self._executable.prepare(chosen))
+        for given, want, code, what in (
+            (inputs, self.n_inputs, "E-INPUT-001", "inputs"),
+            (outputs, self.n_outputs, "E-INPUT-009", "outputs"),
+        ):
+            if len(given) != want:
+                raise InputError(
+                    code,
+                    f"expected the addresses of {want} {what}, got {len(given)}",
+                    remediation=f"Pass one address for each of the {what}.",
+                )
+        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+            raise InputError(
+                "E-INPUT-011",
+                f"n must be an integer of at least 0, got {n!r}",
+                remediation="Pass the number of points.",
+            )
+        evaluator.evaluate_addresses((*inputs, *outputs), n, stream)
+
 
 def compile_cuda(
     expr: Any,
@@ -73,6 +131,7 @@ def compile_cuda(
     target: str | None = None,
     dtype: Any = "float64",
     device: int | None = None,
+    accuracy: str = DEFAULT,
 ) -> CudaCompiledFn:
     """Compile one expression, or a flat list of them, for NVIDIA GPUs.
 
@@ -84,8 +143,9 @@ def compile_cuda(
             a tuple of arrays.
         inputs: list or tuple of distinct symbols; their order is the order of the columns.
         target: for instance ``"sm_90"``, to generate code for that target whatever is here.
-        dtype: ``"float64"`` or ``"float32"``.
+        dtype: ``"float64"``, ``"float32"``, ``"complex128"`` or ``"complex64"``.
         device: ordinal of the device that calls run on; None is the first.
+        accuracy: ``"strict"``, ``"default"`` or ``"fast"``: what may be done for speed.
 
     Raises:
         CudaError: E-CUDA-001 without LLVM's NVPTX target; E-CUDA-002 naming the unbound symbol,
@@ -99,6 +159,7 @@ def compile_cuda(
         dtype=dtype,
         device=None if device is None else _ordinal(device),
         target=target,
+        options={OPTION: accuracy},
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from alkahest.backends.nvptx.api import compile_cuda
 from alkahest.errors import AlkahestError, IoError
 from alkahest.expr import Expr, ExprPool, parse
+from alkahest.ops import DTYPES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,9 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SM",
         help="for instance sm_90 (default: the first device's, else the oldest supported)",
     )
-    parser.add_argument(
-        "--dtype", choices=("float64", "float32"), default="float64", help="default: float64"
-    )
+    parser.add_argument("--dtype", choices=DTYPES, default="float64", help="default: float64")
     parser.add_argument(
         "-o", "--output", default="-", metavar="FILE", help="default: standard output"
     )

@@ -22,6 +22,9 @@ from alkahest.plugin import DeviceInfo
 KEPT_BYTES = 256 << 20
 """Freed device memory that stays reserved for the next call; anything above goes back."""
 
+_DEFAULT_STREAMS = frozenset({0, 1, 2})
+_NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
+
 
 @attrs.frozen(kw_only=True, eq=False)
 class Device:
@@ -36,6 +39,7 @@ class Device:
         context: the primary context, a ``CUcontext``.
         pool: the ``cuda.core`` memory pool that buffers come from, or None where the device has
             no pools.
+        closing_stream: handle of a stream for giving memory back whatever other streams do.
     """
 
     ordinal: int
@@ -45,6 +49,7 @@ class Device:
     core: Any
     context: Any
     pool: Any
+    closing_stream: int
 
     @contextlib.contextmanager
     def current(self, stream: object = None) -> Iterator[Any]:
@@ -60,17 +65,55 @@ class Device:
             CudaError: E-CUDA-003, ``stream`` belongs to another device, or the driver refused;
                 E-CUDA-004, ``stream`` is being captured into a graph.
         """
+        used = self._stream(stream)
+        if self.is_capturing(int(used.handle)):
+            raise CudaError(
+                "E-CUDA-004",
+                "stream= is being captured into a graph, which cannot hold a call: it copies host "
+                "memory and waits",
+                remediation="Pass another stream, or end the capture first.",
+            )
+        with self.entered(int(used.handle)):
+            yield used
+
+    @contextlib.contextmanager
+    def entered(self, handle: int) -> Iterator[None]:
+        """Make the context of a stream current, given its handle; 1 and 2 are default streams.
+
+        Raises:
+            CudaError: E-CUDA-003, the stream belongs to another device, or the driver refused.
+        """
         from cuda.bindings import driver as cu
 
-        used = self._stream(stream)
         with faults.translated("E-CUDA-003", f"making device {self.ordinal} current"):
-            context = self._context_of(used)
+            context = self._context_of(handle)
             faults.check(cu.cuCtxPushCurrent(context), "cuCtxPushCurrent")
         try:
-            yield used
+            yield
         finally:
             # A context that a failed kernel has ruined cannot report more than the block did.
             cu.cuCtxPopCurrent()
+
+    def handle_of(self, stream: object) -> int:
+        """The handle of a stream, given as for :meth:`current`; 1 and 2 are default streams.
+
+        Raises:
+            InputTypeError: E-INPUT-008, ``stream`` is none.
+        """
+        return int(self._stream(stream).handle)
+
+    def is_capturing(self, handle: int) -> bool:
+        """Whether what is queued on a stream becomes part of a graph and does not run.
+
+        Raises:
+            CudaError: E-CUDA-003, the driver does not know the stream.
+        """
+        from cuda.bindings import driver as cu
+
+        if handle in _DEFAULT_STREAMS:
+            return False
+        with faults.translated("E-CUDA-003", "asking whether stream= is being captured"):
+            return bool(faults.check(cu.cuStreamIsCapturing(handle), "cuStreamIsCapturing"))
 
     def free_bytes(self) -> int:
         """Bytes that can be allocated now; the device must be current."""
@@ -83,7 +126,11 @@ class Device:
         return int(free + facts.reserved_mem_current - facts.used_mem_current)
 
     def allocate(self, size: int, stream: Any) -> int:
-        """Address of ``size`` bytes that work on ``stream`` can use; the device must be current.
+        """Address of ``size`` bytes that work on a stream can use; the device must be current.
+
+        Args:
+            size: in bytes.
+            stream: a ``cuda.core.Stream``, or a handle.
 
         Raises:
             DriverError: there is no memory, or the driver refused.
@@ -92,11 +139,11 @@ class Device:
 
         if self.pool is None:
             return int(faults.check(cu.cuMemAlloc(size), "cuMemAlloc"))
-        result = cu.cuMemAllocFromPoolAsync(size, self.pool.handle, stream.handle)
+        result = cu.cuMemAllocFromPoolAsync(size, self.pool.handle, _handle(stream))
         return int(faults.check(result, "cuMemAllocFromPoolAsync"))
 
     def release(self, address: int, stream: Any) -> None:
-        """Give memory back when the work on ``stream`` is done; the device must be current.
+        """Give memory back when the work on a stream is done; the device must be current.
 
         A failure is not reported: it happens in contexts that a failed kernel has ruined, and
         that has been reported. (``cuda.core.Buffer`` would print it.)
@@ -106,7 +153,7 @@ class Device:
         if self.pool is None:
             cu.cuMemFree(address)
         else:
-            cu.cuMemFreeAsync(address, stream.handle)
+            cu.cuMemFreeAsync(address, _handle(stream))
 
     def _stream(self, stream: object) -> Any:
         from cuda.core import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Stream
@@ -131,20 +178,13 @@ class Device:
             remediation="Pass an object with __cuda_stream__, or the integer handle of a stream.",
         )
 
-    def _context_of(self, stream: Any) -> Any:
+    def _context_of(self, handle: int) -> Any:
         """The context to launch in: a created stream's own, the primary one otherwise."""
         from cuda.bindings import driver as cu
 
-        if int(stream.handle) in (0, 1, 2):
+        if handle in _DEFAULT_STREAMS:
             return self.context
-        if int(faults.check(cu.cuStreamIsCapturing(stream.handle), "cuStreamIsCapturing")):
-            raise CudaError(
-                "E-CUDA-004",
-                "stream= is being captured into a graph, which cannot hold a call: it copies host "
-                "memory and waits",
-                remediation="Pass another stream, or end the capture first.",
-            )
-        context = faults.check(cu.cuStreamGetCtx(stream.handle), "cuStreamGetCtx")
+        context = faults.check(cu.cuStreamGetCtx(handle), "cuStreamGetCtx")
         if int(context) == int(self.context):
             return context
         faults.check(cu.cuCtxPushCurrent(context), "cuCtxPushCurrent")
@@ -158,6 +198,10 @@ class Device:
                 remediation="Pass a stream of the device, or device= the stream's ordinal.",
             )
         return context
+
+
+def _handle(stream: Any) -> int:
+    return int(getattr(stream, "handle", stream))
 
 
 _lock = threading.Lock()
@@ -192,6 +236,7 @@ def _open(ordinal: int) -> Device:
             core = CoreDevice(ordinal)
             core.set_current()
             context = faults.check(cu.cuCtxGetCurrent(), "cuCtxGetCurrent")
+            stream = faults.check(cu.cuStreamCreate(_NON_BLOCKING), "cuStreamCreate")
             return Device(
                 ordinal=ordinal,
                 name=core.name,
@@ -200,6 +245,7 @@ def _open(ordinal: int) -> Device:
                 core=core,
                 context=context,
                 pool=_pool(cu, core),
+                closing_stream=int(stream),
             )
         finally:
             faults.check(cu.cuCtxSetCurrent(before), "cuCtxSetCurrent")

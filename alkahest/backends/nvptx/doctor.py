@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 
-from alkahest.errors import CudaError
+from alkahest.errors import CudaError, install
 from alkahest.plugin import Diagnostic
 
 _PACKAGES = ("cuda-core", "cuda-bindings", "cuda-pathfinder", "cuda-python", "nvidia-nvvm")
@@ -134,7 +134,7 @@ def _version(package: str) -> str:
         return "absent"
 
 
-_INSTALL = "pip install 'alkahest[nvptx]'"
+_INSTALL = install("nvptx")
 _LOOK = "Check that nvidia-smi lists a device; reinstall or update the NVIDIA driver."
 
 _QUESTIONS: tuple[tuple[str, Callable[[str], Diagnostic]], ...] = (

@@ -18,7 +18,7 @@ from typing import Any
 import attrs
 
 from alkahest.backends.nvptx import faults, targets
-from alkahest.errors import CudaError
+from alkahest.errors import CudaError, install
 
 OLDEST_DRIVER = 12000
 """Lowest ``cuDriverGetVersion`` with the calls that cuda.core makes (libraries, launch records)."""
@@ -169,7 +169,7 @@ def _ask() -> Status:
         if importlib.util.find_spec("cuda.core") is None:
             raise ModuleNotFoundError("No module named 'cuda.core'")
     except Exception as exc:  # noqa: BLE001 - it may be broken in any way; the reason is told
-        return Status(detail=_import_text(exc), remedy="pip install 'alkahest[nvptx]'")
+        return Status(detail=_import_text(exc), remedy=install("nvptx"))
     library = library_path()
     if not library:
         detail = f"the NVIDIA driver library cannot be loaded: {_loader_text()}"

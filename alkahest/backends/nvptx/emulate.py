@@ -4,7 +4,7 @@ What runs is the optimised module that PTX would be emitted from, not a second i
 text is taken, the instructions that only a GPU has (NVVM intrinsics, inline PTX) become calls of
 the host definitions below, the thread and block indices become parameters, and LLVM compiles the
 result for this machine. A machine without a GPU thus executes the GPU's code path: libdevice,
-every expansion, the grid-stride loop.
+every expansion, vectors of points and what is left at the end of a batch.
 
 What it does not show: the instruction selection of LLVM's PTX backend, NVIDIA's assembler, and the
 last bits of the hardware's approximate instructions (``rcp.approx``, ``ex2.approx``, ...), which
@@ -16,77 +16,166 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Sequence
 from typing import Any
 
-from alkahest.backends.nvptx import emit, module, targets
-from alkahest.backends.nvptx.nvvm import HOST
-from alkahest.errors import CudaError
-from alkahest.plugin import Batch, Outcome
-from alkahest.program import Program
+import attrs
 
-GRID = (3, 32)
-"""Blocks and threads per block of an emulated launch; any choice gives the same numbers."""
+from alkahest.backends.nvptx import accuracy, emit, module, targets
+from alkahest.backends.nvptx.access import Access, arguments
+from alkahest.backends.nvptx.block import type_name
+from alkahest.backends.nvptx.layout import bare, slots
+from alkahest.backends.nvptx.nvvm import HOST
+from alkahest.backends.nvptx.shapes import ALIGNMENT
+from alkahest.errors import CudaError
+from alkahest.plugin import Batch, DeviceBatch, Outcome
+from alkahest.program import Program
+from alkahest.program.records import REAL_DTYPE
+
+THREADS = 32
+"""Threads per block of an emulated launch; any choice gives the same numbers."""
 
 
 class EmulatedEvaluator:
-    """Evaluates a program on the emulated device; thread-safe.
+    """Evaluates a program on the emulated device, whose memory is the host's; thread-safe.
 
     Attributes:
         program: what is evaluated.
         target: the GPU target that the kernel was built for.
-        grid: blocks and threads per block.
+        mode: the accuracy mode.
+        threads: per block.
     """
 
     def __init__(
-        self, program: Program, target: str | None = None, grid: tuple[int, int] = GRID
+        self,
+        program: Program,
+        target: str | None = None,
+        mode: str = accuracy.DEFAULT,
+        threads: int = THREADS,
     ) -> None:
-        """Build and compile the kernel.
+        """Build and compile the kernel of contiguous columns.
 
         Raises:
             InputError, CudaError: as :func:`alkahest.backends.nvptx.module.generate`.
         """
         self.program = program
         self.target = targets.resolve(target)
-        self.grid = grid
-        built = module.build(program, self.target)
-        pointers = len(program.inputs) + len(program.outputs)
-        text = host_text(str(built.ref), pointers if built.metadata["abi"] == "pointers" else None)
-        self._engine = _compile(text)
-        address = self._engine.get_function_address("emulate")
-        self._run = ctypes.CFUNCTYPE(
-            None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32
-        )(address)
+        self.mode = mode
+        self.threads = threads
+        self._plain = Access.plain(program, mode)
+        self._kernels: dict[Access, _HostKernel] = {}
+        self._kernel(self._plain)
 
     def evaluate(self, batch: Batch) -> Outcome:
         """Evaluate every output at every point; the interpreter lock is released meanwhile."""
         import numpy as np
 
-        columns = [np.ascontiguousarray(c, self.program.dtype) for c in batch.columns]
+        columns = [np.require(c, self.program.dtype, ["C", "A"]) for c in batch.columns]
+        columns = [c if is_whole(c) else c.copy() for c in columns]
         wanted = batch.out or (None,) * len(self.program.outputs)
         results = [
-            out if out is not None and out.flags.c_contiguous else np.empty(batch.n, dtype)
+            out
+            if out is not None and out.flags.c_contiguous and is_whole(out)
+            else np.empty(batch.n, dtype)
             for out, dtype in zip(wanted, self.program.output_dtypes, strict=True)
         ]
-        arrays = columns + results
-        table = (ctypes.c_void_p * max(len(arrays), 1))(*[a.ctypes.data for a in arrays])
-        self._run(table, batch.n, *self.grid)
+        addresses = [array.ctypes.data for array in columns + results]
+        access = self._plain
+        if any(address % ALIGNMENT for address in addresses):
+            access = attrs.evolve(access, points=1)
+        if not set(addresses[: len(columns)]).isdisjoint(addresses[len(columns) :]):
+            access = attrs.evolve(access, in_place=True)
+        self._kernel(access).run((*addresses, batch.n), self.threads)
         for out, result in zip(wanted, results, strict=True):
             if out is not None and out is not result:
                 out[...] = result
         outputs = tuple(results) if batch.out is None else batch.out
-        report = {"device": "emulated", "target": self.target, "grid": list(self.grid)}
-        return Outcome(outputs=outputs, report=report)
+        return Outcome(outputs=outputs, report=self._report())
+
+    def evaluate_on_device(self, batch: DeviceBatch) -> dict[str, Any]:
+        """As :meth:`evaluate`, where the columns are, with whatever kernel they need."""
+        if batch.n == 0:
+            return self._report()
+        called = arguments(self.program, batch, self._plain.points)
+        self._kernel(called.access).run(called.slots, self.threads)
+        return {**self._report(), "access": called.access.text}
+
+    def allocate(self, shape: tuple[int, ...], dtype: str, device: int, stream: int) -> HostMemory:
+        """Memory of the emulated device."""
+        return HostMemory(shape, dtype)
+
+    def locate(self, pointer: int) -> int:
+        """The emulated device is number 0."""
+        return 0
+
+    def _kernel(self, access: Access) -> _HostKernel:
+        kernel = self._kernels.get(access)
+        if kernel is None:
+            kernel = self._kernels[access] = _HostKernel(
+                self.program, self.target, access, self.mode
+            )
+        return kernel
+
+    def _report(self) -> dict[str, Any]:
+        return {"device": "emulated", "target": self.target, "accuracy": self.mode}
 
 
-def host_text(text: str, pointers: int | None) -> str:
+def is_whole(array: Any) -> bool:
+    """Whether the address of complex numbers is a multiple of their size."""
+    return bool(array.dtype.kind != "c" or array.ctypes.data % array.itemsize == 0)
+
+
+class HostMemory:
+    """A result that the emulated device has allocated, as an array of that device.
+
+    Attributes:
+        array: the NumPy array that it is.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: str) -> None:
+        import numpy as np
+
+        self.array = np.empty(shape, dtype)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {**self.array.__array_interface__, "stream": None, "version": 3}
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0  # what a CUDA device 0 says of its memory
+
+
+class _HostKernel:
+    """The kernel of one access, compiled for the host."""
+
+    def __init__(self, program: Program, target: str, access: Access, mode: str) -> None:
+        built = module.build(program, target, access, mode)
+        kinds = list(slots(access, type_name(REAL_DTYPE[program.dtype])).values())
+        text = host_text(str(built.ref), kinds if built.metadata["abi"] == "pointers" else None)
+        self._packing = access.packing
+        self._points = access.points
+        self._engine = _compile(text)
+        self._run = ctypes.CFUNCTYPE(
+            None, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32
+        )(self._engine.get_function_address("emulate"))
+
+    def run(self, numbers: Sequence[float], threads: int) -> None:
+        """Run blocks of ``threads`` for all points, of which the last slot is the number."""
+        n = int(numbers[-1])
+        blocks = -(-n // (threads * self._points))
+        if blocks:
+            self._run(self._packing.pack(*numbers), n, blocks, threads)
+
+
+def host_text(text: str, kinds: Sequence[str] | None) -> str:
     """The module ``text`` for the host, with an entry point ``emulate``.
 
     ``void emulate(ptr table, i64 n, i32 blocks, i32 threads)`` runs the kernel once per thread of
-    the grid; ``table`` holds the pointers of columns and outputs.
+    the grid; ``table`` holds the slots.
 
     Args:
         text: an optimised kernel module, as LLVM prints it.
-        pointers: number of pointer parameters of the kernel, or None where it takes a table.
+        kinds: LLVM types of the slots that are parameters, or None where the kernel takes a table.
 
     Raises:
         CudaError: E-CUDA-004 naming an instruction that has no host definition.
@@ -98,7 +187,8 @@ def host_text(text: str, pointers: int | None) -> str:
     text = _ASM.sub(lambda m: f"call {m[1]} @{_asm_name(m[2], m[3])}(", text)
     parameters = ", ".join(f"i32 %sreg.{name}" for name in _SREGS)
     text = text.replace(
-        f"define ptx_kernel void @{emit.ENTRY}(", f"define internal void @{emit.ENTRY}({parameters}, "
+        f"define ptx_kernel void @{emit.ENTRY}(",
+        f"define internal void @{emit.ENTRY}({parameters}, ",
     )
     unknown = sorted(set(_USED.findall(text)) - _DEFINED)
     if unknown:
@@ -107,7 +197,7 @@ def host_text(text: str, pointers: int | None) -> str:
             f"the emulated device has no instruction {', '.join(unknown)}",
             remediation="Run the program on a GPU.",
         )
-    return "\n".join([text, _driver(pointers), HOST])
+    return "\n".join([text, _driver(kinds), HOST])
 
 
 def _compile(text: str) -> Any:
@@ -131,7 +221,7 @@ def _compile(text: str) -> Any:
     return engine
 
 
-_SREGS = ("tid", "ntid", "ctaid", "nctaid")
+_SREGS = ("tid", "ntid", "ctaid")
 _TARGET = re.compile(r"^target .*\n", re.MULTILINE)
 _DECLARED = re.compile(r"^declare .*@([\w.]+)\(.*\n", re.MULTILINE)
 _DEFINED = set(re.findall(r"^(?:define|declare) .*@([\w.]+)\(", HOST, re.MULTILINE))
@@ -147,16 +237,17 @@ def _asm_name(code: str, constraints: str) -> str:
     return f"nvvm.asm.{operations[0]}.{constraints[1]}"
 
 
-def _driver(pointers: int | None) -> str:
-    if pointers is None:
-        loads, arguments = [], ["ptr addrspace(1) %table"]
-    else:
+def _driver(kinds: Sequence[str] | None) -> str:
+    loads: list[str] = []
+    arguments = ["ptr addrspace(1) %table"]
+    if kinds is not None:
+        kinds = [bare(kind) for kind in kinds]
         loads = [
-            f"  %s{k} = getelementptr ptr, ptr addrspace(1) %table, i64 {k}\n"
-            f"  %p{k} = load ptr addrspace(1), ptr addrspace(1) %s{k}"
-            for k in range(pointers)
+            f"  %s{k} = getelementptr i64, ptr addrspace(1) %table, i64 {k}\n"
+            f"  %p{k} = load {kind}, ptr addrspace(1) %s{k}"
+            for k, kind in enumerate(kinds)
         ]
-        arguments = [f"ptr addrspace(1) %p{k}" for k in range(pointers)]
+        arguments = [f"{kind} %p{k}" for k, kind in enumerate(kinds)]
     return _DRIVER.format(
         entry=emit.ENTRY, loads="\n".join(loads), arguments=", ".join([*arguments, "i64 %n"])
     )
@@ -172,7 +263,7 @@ block:
   br label %thread
 thread:
   %tid = phi i32 [ 0, %block ], [ %tid.next, %thread ]
-  call void @{entry}(i32 %tid, i32 %ntid, i32 %ctaid, i32 %nctaid, {arguments})
+  call void @{entry}(i32 %tid, i32 %ntid, i32 %ctaid, {arguments})
   %tid.next = add i32 %tid, 1
   %more.threads = icmp ult i32 %tid.next, %ntid
   br i1 %more.threads, label %thread, label %block.end

@@ -1,43 +1,47 @@
-"""Evaluates programs on a device, with columns that live in host memory."""
+"""Evaluates programs on a device: columns in host memory, or arrays where they are."""
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-import attrs
-
-from alkahest.backends.nvptx import driver, faults, transfer
-from alkahest.backends.nvptx.device import KEPT_BYTES, Device, open_device
+from alkahest.backends.nvptx import arrays, driver, faults
+from alkahest.backends.nvptx.device import Device, open_device
+from alkahest.backends.nvptx.fastcalls import FastCalls
+from alkahest.backends.nvptx.hostbatch import HostBatch
+from alkahest.backends.nvptx.hostlink import link_to
 from alkahest.backends.nvptx.kernel import Kernel, load
-from alkahest.plugin import Artifact, Batch, Outcome
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from alkahest.backends.nvptx.memory import DeviceArray
+from alkahest.plugin import Artifact, Batch, DeviceBatch, Outcome
 
 
 class NvptxEvaluator:
-    """Evaluates one program on one device; see :class:`alkahest.plugin.Evaluator`.
+    """Evaluates one program on one device; see :class:`alkahest.plugin.DeviceEvaluator`.
 
-    Nothing happens on the device before the first :meth:`evaluate`. Any thread may call. Threads
-    share the loaded kernel and nothing else, so that their copies and launches overlap; no lock is
+    Nothing happens on the device before the first call. Any thread may call. Threads share the
+    loaded kernels and, for large host arrays, the copy threads and buffers of the device
+    (:mod:`alkahest.backends.nvptx.hostlink`), so that their copies and launches overlap; no lock is
     held and the interpreter's is free while the driver works.
+
+    Attributes:
+        fast_call: see :class:`alkahest.backends.nvptx.fastcalls.FastCalls`.
     """
 
     def __init__(self, artifact: Artifact, ordinal: int | None) -> None:
         self._artifact = artifact
         self._ordinal = 0 if ordinal is None else ordinal
         self._loading = threading.Lock()
-        self._kernel: Kernel | None = None
+        self._kernels: dict[Device, Kernel] = {}
+        self._arrays = arrays.ArrayEvaluator(artifact, self._load)
+        self.fast_call = FastCalls(artifact.program, self._arrays.plain_launchers)
 
     def evaluate(self, batch: Batch) -> Outcome:
         """Evaluate every output at every point; the result is complete on return.
 
-        Work is queued on ``batch.stream``, or on the calling thread's default stream. A batch
-        that needs more than 80 % of the free device memory, or has more points than
-        ``ALKAHEST_CUDA_CHUNK`` says, goes in chunks.
+        Nothing is read or written before the earlier work of ``batch.stream`` is done. Small
+        batches are then queued on it, or on the calling thread's default stream; others go in
+        chunks through streams of our own. ``ALKAHEST_CUDA_CHUNK`` limits the points of a chunk.
 
         Raises:
             CudaError: E-CUDA-003 without such a device, or where the driver refuses the code, the
@@ -55,122 +59,48 @@ class NvptxEvaluator:
             return Outcome(outputs=outputs, report={"device": ordinal, "launches": 0, "chunks": 0})
         device = open_device(ordinal)
         with device.current(batch.stream) as stream:
-            call = _Call(
+            call = HostBatch(
                 kernel=self._load(device),
                 columns=batch.columns,
                 outputs=outputs,
                 n=batch.n,
-                stream=stream,
+                threads=batch.threads,
             )
-            return Outcome(outputs=outputs, report=call.run())
+            if batch.stream is not None:
+                with faults.translated("E-CUDA-006", "waiting for the earlier work of stream="):
+                    stream.sync()
+            return Outcome(outputs=outputs, report=call.run(link_to(device), stream))
+
+    def evaluate_on_device(self, batch: DeviceBatch) -> dict[str, Any]:
+        """Queue a batch where its columns are.
+
+        Raises:
+            CudaError: see :meth:`alkahest.backends.nvptx.arrays.ArrayEvaluator.evaluate`.
+        """
+        return self._arrays.evaluate(batch)
+
+    def evaluate_addresses(self, addresses: Sequence[int], n: int, stream: Any) -> None:
+        """Queue a kernel over contiguous memory; see :meth:`ArrayEvaluator.evaluate_addresses`."""
+        self._arrays.evaluate_addresses(open_device(self._ordinal), addresses, n, stream)
+
+    def allocate(self, shape: tuple[int, ...], dtype: str, device: int, stream: int) -> DeviceArray:
+        """Memory for results of work on ``stream``.
+
+        Raises:
+            CudaError: E-CUDA-003, there is no such device or no memory.
+        """
+        return DeviceArray(open_device(device), shape, dtype, stream)
+
+    def locate(self, pointer: int) -> int:
+        """Ordinal of the device of an address; see :func:`arrays.locate`."""
+        return arrays.locate(pointer)
 
     def _load(self, device: Device) -> Kernel:
-        """The kernel on ``device``, which is current; the first call loads it."""
-        kernel = self._kernel
-        if kernel is None or kernel.device is not device:
+        """The kernel for contiguous columns on ``device``, which is current; loaded once."""
+        kernel = self._kernels.get(device)
+        if kernel is None:
             with self._loading:
-                kernel = self._kernel
-                if kernel is None or kernel.device is not device:
-                    kernel = self._kernel = load(self._artifact, device)
+                kernel = self._kernels.get(device)
+                if kernel is None:
+                    kernel = self._kernels[device] = load(self._artifact, device)
         return kernel
-
-
-@attrs.frozen(kw_only=True, eq=False)
-class _Call:
-    """One batch on its way through the device, which is current."""
-
-    kernel: Kernel
-    columns: Sequence[NDArray[Any]]
-    outputs: Sequence[NDArray[Any]]
-    n: int
-    stream: Any
-    traffic: transfer.Traffic = attrs.field(factory=transfer.Traffic)
-
-    def run(self) -> dict[str, Any]:
-        """Everything, chunk by chunk; returns the report."""
-        import numpy as np
-
-        arrays = (*self.columns, *self.outputs)
-        points = self._chunk_points(sum(array.itemsize for array in arrays))
-        with self._buffers([array.itemsize * points for array in arrays]) as buffers:
-            arguments: Sequence[int] = buffers
-            with contextlib.ExitStack() as stack:
-                if self.kernel.takes_table:
-                    table = np.array(buffers, np.uint64)
-                    arguments = stack.enter_context(self._buffers([table.nbytes]))
-                    self._upload([table], arguments)
-                for start in range(0, self.n, points):
-                    self._chunk(slice(start, min(start + points, self.n)), buffers, arguments)
-        chunks = -(-self.n // points)
-        return {
-            "device": self.kernel.device.ordinal,
-            "device_name": self.kernel.device.name,
-            "target": self.kernel.artifact.target,
-            "launches": chunks,
-            "chunks": chunks,
-            "bytes_up": self.traffic.up,
-            "bytes_down": self.traffic.down,
-        }
-
-    def _chunk(self, part: slice, buffers: Sequence[int], arguments: Sequence[int]) -> None:
-        inputs, results = buffers[: len(self.columns)], buffers[len(self.columns) :]
-        fresh = [
-            (column[part], address)
-            for column, address in zip(self.columns, inputs, strict=True)
-            if part.start == 0 or not transfer.is_spread(column)
-        ]
-        kept = self._upload([column for column, _ in fresh], [address for _, address in fresh])
-        with self._translated("E-CUDA-006", "running a kernel"):
-            self.kernel.launch(arguments, part.stop - part.start, self.stream)
-            self.stream.sync()
-        del kept
-        places = [output[part] for output in self.outputs]
-        with self._translated("E-CUDA-003", "copying results from the device"):
-            received = [
-                transfer.download(address, place, self.stream, self.traffic)
-                for address, place in zip(results, places, strict=True)
-            ]
-            self.stream.sync()
-        for place, values in zip(places, received, strict=True):
-            if values is not place:
-                place[...] = values
-
-    def _upload(
-        self, columns: Sequence[NDArray[Any]], buffers: Sequence[int]
-    ) -> list[NDArray[Any]]:
-        """Queue the copies; the returned arrays must live until the stream is synchronised."""
-        with self._translated("E-CUDA-003", "copying columns to the device"):
-            return [
-                transfer.upload(column, buffer, self.stream, self.traffic)
-                for column, buffer in zip(columns, buffers, strict=True)
-            ]
-
-    def _chunk_points(self, bytes_per_point: int) -> int:
-        free = None
-        if self.n * bytes_per_point > KEPT_BYTES:  # asking costs more than a small batch
-            with self._translated("E-CUDA-003", "asking for free memory"):
-                free = self.kernel.device.free_bytes()
-        return transfer.chunk_points(self.n, bytes_per_point, free)
-
-    @contextlib.contextmanager
-    def _buffers(self, sizes: Sequence[int]) -> Iterator[list[int]]:
-        """Addresses of device memory of these sizes in bytes, freed whatever happens."""
-        from cuda.bindings import driver as cu
-
-        device = self.kernel.device
-        addresses: list[int] = []
-        try:
-            with self._translated("E-CUDA-003", f"allocating {sum(sizes)} bytes"):
-                for size in sizes:
-                    addresses.append(device.allocate(size, self.stream))
-            yield addresses
-        finally:
-            for address in addresses:
-                device.release(address, self.stream)
-            # Nothing may still read the caller's arrays when an error leaves this call, and the
-            # pool gives memory back at a synchronisation.
-            cu.cuStreamSynchronize(self.stream.handle)
-
-    def _translated(self, error: str, doing: str) -> contextlib.AbstractContextManager[None]:
-        device = self.kernel.device
-        return faults.translated(error, f"{doing} on device {device.ordinal}, {device.name}")

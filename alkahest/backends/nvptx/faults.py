@@ -43,7 +43,10 @@ def check(result: tuple[Any, ...], what: str) -> Any:
 
 @contextlib.contextmanager
 def translated(error: str, doing: str, remedy: str | None = None) -> Iterator[None]:
-    """Turn errors of driver calls in the block into ``CudaError`` ``error``; others pass."""
+    """Turn errors of driver calls in the block into ``CudaError`` ``error``; others pass.
+
+    Errors that a failed kernel leaves behind are E-CUDA-006, whichever call reports them.
+    """
     try:
         yield
     except Exception as exc:
@@ -52,6 +55,7 @@ def translated(error: str, doing: str, remedy: str | None = None) -> Iterator[No
             raise
         text = f"{doing}: {_text(fault)}"
         if result_code(fault) in _STICKY:
+            error = "E-CUDA-006"
             remedy = "The device's context is lost for this process; start a new process."
         raise CudaError(error, text, remediation=remedy) from exc
 

@@ -9,18 +9,17 @@ import attrs
 
 from alkahest.backends.nvptx import driver, faults, targets
 from alkahest.backends.nvptx.module import generate
+from alkahest.backends.nvptx.shapes import BLOCK
 from alkahest.errors import CudaError
 
 if TYPE_CHECKING:
+    from alkahest.backends.nvptx.access import Access
     from alkahest.backends.nvptx.device import Device
     from alkahest.plugin import Artifact
     from alkahest.program import Program
 
-BLOCK = 128
-"""Threads of a block."""
-
-BLOCKS_PER_MULTIPROCESSOR = 32
-"""Largest grid; beyond it each thread takes several points."""
+MOST_BLOCKS = 2**31 - 1
+"""Largest grid of a device."""
 
 EXPLICIT_TARGET = "explicit_target"
 """Key of ``Artifact.metadata``: whether the caller chose the target."""
@@ -44,6 +43,16 @@ class Kernel:
     core: Any
 
     @property
+    def block(self) -> int:
+        """Threads of a block."""
+        return BLOCK
+
+    @property
+    def points(self) -> int:
+        """Points that a thread computes."""
+        return int(self.artifact.metadata["points"])
+
+    @property
     def takes_table(self) -> bool:
         """Whether the addresses are passed as one array in device memory."""
         return bool(self.artifact.metadata.get("abi") == "table")
@@ -59,9 +68,23 @@ class Kernel:
         import numpy as np
         from cuda.core import LaunchConfig, launch
 
-        most = self.device.multiprocessors * BLOCKS_PER_MULTIPROCESSOR
-        config = LaunchConfig(grid=min(-(-n // BLOCK), most), block=BLOCK)
+        config = LaunchConfig(grid=self.grid(n), block=self.block)
         launch(stream, config, self.core, *addresses, np.uint64(n))
+
+    def grid(self, n: int) -> int:
+        """Number of blocks for ``n`` points.
+
+        Raises:
+            CudaError: E-CUDA-004, more points than a launch has threads for, above 2**37.
+        """
+        blocks = -(-n // (self.block * self.points))
+        if blocks > MOST_BLOCKS:
+            raise CudaError(
+                "E-CUDA-004",
+                f"{n} points are more than one launch computes",
+                remediation="Split the batch.",
+            )
+        return blocks
 
 
 def compile_for(program: Program, target: str | None, options: Mapping[str, Any]) -> Artifact:
@@ -88,8 +111,13 @@ def _target_of_first_device() -> str | None:
     return targets.choose(capability, targets.ptx_of_driver(found.version))
 
 
-def load(artifact: Artifact, device: Device) -> Kernel:
+def load(artifact: Artifact, device: Device, access: Access | None = None) -> Kernel:
     """Load ``artifact``, or the same program compiled for this very device, which is current.
+
+    Args:
+        artifact: as :func:`compile_for` made it, for contiguous columns.
+        device: current.
+        access: how columns and outputs are reached, where it is not as in the artifact.
 
     Code for a target that the caller chose is loaded as it is; the driver translates it.
 
@@ -98,12 +126,14 @@ def load(artifact: Artifact, device: Device) -> Kernel:
             refuses the code, or the target is newer than the device.
     """
     version = driver.status().version
+    target = artifact.target
     if artifact.metadata.get(EXPLICIT_TARGET):
-        _check_target(artifact.target, device)
+        _check_target(target, device)
     else:
-        best = targets.choose(device.capability, targets.ptx_of_driver(version))
-        if best != artifact.target:
-            artifact = generate(artifact.program, best, artifact.metadata.get(OPTIONS, {}))
+        target = targets.choose(device.capability, targets.ptx_of_driver(version))
+    if target != artifact.target or access is not None:
+        options = artifact.metadata.get(OPTIONS, {})
+        artifact = generate(artifact.program, target, options, access)
     code = artifact.code.encode() if isinstance(artifact.code, str) else artifact.code
     doing = (
         f"loading code for {artifact.target} (PTX ISA {artifact.metadata.get('ptx_version')}) on "

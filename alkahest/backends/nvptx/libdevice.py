@@ -4,10 +4,12 @@ libdevice is bitcode of about 350 functions. It is parsed once per process; a ke
 functions it calls and what those call, as LLVM assembly, so that nothing has to be linked,
 internalised and thrown away again.
 
-Two things are settled on the way. ``__nvvm_reflect``, by which libdevice asks how it is compiled,
+Three things are settled on the way. ``__nvvm_reflect``, by which libdevice asks how it is compiled,
 is answered in the text: subnormals are kept, square roots are correctly rounded (LLVM's own pass
-answers 0 to every question it does not know, which selects approximate roots). And metadata that
-refers to NVIDIA's sources is dropped.
+answers 0 to every question it does not know, which selects approximate roots). Shifts by as many
+bits as there are, or more, get the result that a GPU gives them: ``__nv_pow`` finds the parity of
+its exponent by such a shift, which has no meaning in LLVM, so that it might do anything with it.
+And metadata that refers to NVIDIA's sources is dropped.
 """
 
 from __future__ import annotations
@@ -188,7 +190,10 @@ class Libdevice:
                 declarations[name] = text
                 continue
             if name in called and not inline:
+                # Not internal: for every call of an internal function, LLVM's PTX backend looks
+                # through all its uses, which takes time quadratic in the number of calls.
                 text = text.replace(" alwaysinline ", " noinline ", 1)
+                text = text.replace("define internal ", "define ", 1)
             parts[name] = text
             pending += _SYMBOL.findall(text.partition("\n")[2] or text.partition("=")[2])
             for type_name in _TYPE.findall(text):
@@ -239,11 +244,28 @@ _METADATA = re.compile(r"(, ![\w.]+ !\d+)+")
 _COMMENT = re.compile(r"^;.*\n| +; preds = .*$", re.MULTILINE)
 _GROUP = re.compile(r" #\d+(?= \{$|$)", re.MULTILINE)
 _REFLECT = re.compile(r"call i32 @__nvvm_reflect\([^@)]*@([\w.]+)[^)]*\)")
+_SHIFT = re.compile(
+    r"^  %([\w.]+) = (shl|lshr|ashr)([a-z ]*) i(\d+) (%?-?[\w.]+), (%[\w.]+)$", re.MULTILINE
+)
 _HEADER = re.compile(r"^define (?:internal )?(.*) \{$", re.MULTILINE)
 
 
 def _plain(text: str) -> str:
     must_inline = "alwaysinline" in text.partition("define")[0]
     text = _GROUP.sub("", _METADATA.sub("", _COMMENT.sub("", text)))
+    text = _SHIFT.sub(_clamped, text)
     attributes = "alwaysinline nounwind" if must_inline else "noinline nounwind"
     return _HEADER.sub(rf"define internal \1 {attributes} {{", text).strip()
+
+
+def _clamped(shift: re.Match[str]) -> str:
+    """A shift by a variable number of bits as PTX defines it: too many leave 0, or the sign."""
+    name, opcode, flags, width, x, bits = shift.groups()
+    fits = f"  %fits.{name} = icmp ult i{width} {bits}, {width}\n"
+    if opcode == "ashr":
+        last = int(width) - 1
+        chosen = f"  %bits.{name} = select i1 %fits.{name}, i{width} {bits}, i{width} {last}\n"
+        return f"{fits}{chosen}  %{name} = ashr{flags} i{width} {x}, %bits.{name}"
+    shifted = f"  %shifted.{name} = {opcode}{flags} i{width} {x}, {bits}\n"
+    chosen = f"  %{name} = select i1 %fits.{name}, i{width} %shifted.{name}, i{width} 0"
+    return f"{fits}{shifted}{chosen}"

@@ -2,7 +2,7 @@
 
 A row is an LLVM instruction, a comparison, an LLVM intrinsic, a libdevice function, or a function
 of :mod:`alkahest.backends.nvptx.expansions`. No row carries fast-math flags, so nothing is reassociated, contracted or
-assumed finite.
+assumed finite. Each accuracy mode replaces some of the rows of the strict one.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import TypeAlias
 
 import attrs
 
-from alkahest.backends.nvptx import expansions
+from alkahest.backends.nvptx import accuracy, expansions, powers
+from alkahest.ops import DTYPES as ALL_DTYPES
 from alkahest.plugin import Support
 
 DTYPES = frozenset({"float64", "float32"})
+"""What rows are written for; complex programs are split into real ones first."""
 
 
 @attrs.frozen
@@ -48,16 +50,22 @@ class Intrinsic:
 
 @attrs.frozen
 class Library:
-    """A libdevice function.
+    """A libdevice function, by its double precision symbol; the single precision one adds ``f``."""
+
+    name: str
+
+
+@attrs.frozen
+class Own:
+    """A function of :mod:`alkahest.backends.nvptx.fastmath`.
 
     Attributes:
-        name: the double precision symbol; the single precision one ends in ``f``.
-        widen: compute single precision in double and round, where libdevice's single precision
-            function is not accurate enough.
+        name: of the function; its libdevice counterpart serves in single precision.
+        part: ``".near"`` where far arguments are given up, else "".
     """
 
     name: str
-    widen: bool = False
+    part: str = ""
 
 
 @attrs.frozen
@@ -75,7 +83,7 @@ class Shared:
     build: Callable[..., str]
 
 
-Row: TypeAlias = Opcode | Compare | Logic | Intrinsic | Library | Expansion | Shared
+Row: TypeAlias = Opcode | Compare | Logic | Intrinsic | Library | Own | Expansion | Shared
 
 
 LOWERINGS: dict[str, Row] = {
@@ -145,12 +153,40 @@ LOWERINGS: dict[str, Row] = {
     "conjugate": Expansion(expansions.real_part),
     "arg": Expansion(expansions.argument),
 }
-"""Operation name -> row; together with :data:`REFUSED` exactly the operations of the table."""
+"""Operation name -> row; together with :data:`SPLIT` and :data:`REFUSED` exactly the operations
+of the table."""
 
-REFUSED: dict[str, str] = {
-    "complex": "complex programs are not lowered for GPUs",
+DEFAULT_ROWS: dict[str, Row] = {
+    "powi": Expansion(powers.compensated),
+    **{name: Own(name) for name in ("sin", "cos", "exp", "exp2", "log")},
 }
+"""What replaces rows in the default mode."""
+
+FAST_ROWS: dict[str, Row] = {
+    **DEFAULT_ROWS,
+    "div": Expansion(expansions.quotient),
+    "powi": Expansion(powers.plain),
+    "sin": Own("sin", ".near"),
+    "cos": Own("cos", ".near"),
+}
+"""What replaces rows in the fast mode."""
+
+ROWS: dict[str, dict[str, Row]] = {
+    accuracy.STRICT: LOWERINGS,
+    accuracy.DEFAULT: LOWERINGS | DEFAULT_ROWS,
+    accuracy.FAST: LOWERINGS | FAST_ROWS,
+}
+"""Accuracy mode -> operation name -> row."""
+
+SPLIT = frozenset({"complex"})
+"""Operations without a row: none is left of them when a complex program is split."""
+
+REFUSED: dict[str, str] = {}
 """Operation name -> reason."""
 
-SUPPORT = Support(lowers={name: DTYPES for name in LOWERINGS}, refuses=REFUSED)
+SUPPORT = Support(
+    lowers=dict.fromkeys(LOWERINGS, frozenset(ALL_DTYPES))
+    | dict.fromkeys(SPLIT, frozenset(ALL_DTYPES) - DTYPES),
+    refuses=REFUSED,
+)
 """What the backend declares to the registry."""

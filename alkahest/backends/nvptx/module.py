@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import attrs
 
-from alkahest.backends.nvptx import emit, libdevice, targets
-from alkahest.errors import CudaError, InputError
+from alkahest.backends.nvptx import accuracy, emit, fastmath, libdevice, pairs, targets
+from alkahest.backends.nvptx.access import Access
+from alkahest.errors import CudaError
 from alkahest.plugin import Artifact
 from alkahest.program import Program
 
@@ -34,34 +35,36 @@ class Module:
     metadata: Mapping[str, Any]
 
 
-def generate(program: Program, target: str | None, options: Mapping[str, Any]) -> Artifact:
+def generate(
+    program: Program,
+    target: str | None,
+    options: Mapping[str, Any],
+    access: Access | None = None,
+) -> Artifact:
     """PTX of a verified program.
 
     The kernel is ``alkahest_eval``; see :mod:`alkahest.backends.nvptx.emit` for its parameters.
 
     Args:
-        program: real, float64 or float32.
+        program: of any dtype.
         target: ``"sm_90"`` or another of :func:`targets.supported`; None for the default.
-        options: there are none; kept for the hook's sake.
+        options: ``accuracy``, one of :data:`accuracy.MODES`.
+        access: how columns and outputs are reached; None is :meth:`Access.plain`.
 
     Returns:
         An artifact of kind ``"ptx"``. Its metadata: ``abi`` (``"pointers"`` or ``"table"``),
-        ``ptx_version``, ``llvm``, ``llvmlite``, ``libdevice`` (path, or None where nothing of it
-        is called), ``opt_level``, ``inlined`` (whether libdevice was inlined).
+        ``ptx_version``, ``llvm``, ``libdevice`` (path, or None where nothing of it
+        is called), ``opt_level``, ``inlined`` (whether libdevice was inlined), ``accuracy``,
+        ``points`` (per thread), ``split`` (whether it is complex, and numbers are pairs).
 
     Raises:
         InputError: E-INPUT-011 for an unknown target or option.
         CudaError: E-CUDA-001 without LLVM's target, E-CUDA-002 for what is not lowered,
             E-CUDA-005 where libdevice is needed and not found.
     """
-    for name in options:
-        raise InputError(
-            "E-INPUT-011",
-            f"backend nvptx has no option {name!r}",
-            remediation="Remove the option.",
-        )
+    mode = accuracy.mode_of(options)
     name = targets.resolve(target)
-    module = build(program, name)
+    module = build(program, name, access, mode)
     ptx = str(module.machine.emit_assembly(module.ref))
     version = next(line.split()[1] for line in ptx.splitlines() if line.startswith(".version"))
     return Artifact(
@@ -74,21 +77,27 @@ def generate(program: Program, target: str | None, options: Mapping[str, Any]) -
     )
 
 
-def build(program: Program, target: str) -> Module:
+def build(
+    program: Program, target: str, access: Access | None = None, mode: str = accuracy.DEFAULT
+) -> Module:
     """The optimised module of a program, ready for PTX or for the emulated device."""
     binding = targets.llvm()
-    kernel = emit.kernel(program)
-    level = next(level for size, level in _LEVELS if len(program.code) <= size)
+    access = access or Access.plain(program, mode)
+    kernel = (pairs if program.is_complex else emit).kernel(program, access, mode)
+    symbols = kernel.symbols
+    level = next(level for size, level in _LEVELS if kernel.instructions <= size)
     machine = targets.machine(target, level)
-    inline = kernel.library_calls <= INLINED_CALLS
-    library, path = _library(kernel, target, inline)
-    declarations = {**library.declarations, **kernel.declarations}
+    inline = symbols.library_calls <= INLINED_CALLS
+    library, path = _library(symbols.library, target, inline)
+    own = fastmath.assembly(symbols.own)
+    declarations = {**library.declarations, **own.declarations, **symbols.declarations}
     text = "\n".join(
         [
             f'target triple = "{targets.TRIPLE}"',
             f'target datalayout = "{machine.target_data}"',
             *declarations.values(),
             library.definitions,
+            own.definitions,
             kernel.text,
         ]
     )
@@ -111,14 +120,17 @@ def build(program: Program, target: str) -> Module:
             "libdevice": path,
             "opt_level": level,
             "inlined": inline,
+            "accuracy": mode,
+            "points": access.points,
+            "split": program.is_complex,
         },
     )
 
 
 def _library(
-    kernel: emit.Kernel, target: str, inline: bool
+    called: Collection[str], target: str, inline: bool
 ) -> tuple[libdevice.Extract, str | None]:
-    if not kernel.library:
+    if not called:
         return libdevice.Extract("", {}), None
     library = libdevice.load()
-    return library.extract(kernel.library, target, inline=inline), str(library.path)
+    return library.extract(called, target, inline=inline), str(library.path)

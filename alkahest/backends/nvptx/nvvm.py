@@ -260,6 +260,13 @@ define internal float @nvvm.add.rz.f(float %a, float %b) alwaysinline {
   %r = call float @rounded.sum(double %x, double %y, i1 false)
   ret float %r
 }
+define internal float @nvvm.mul.rz.f(float %a, float %b) alwaysinline {
+  %x = fpext float %a to double
+  %y = fpext float %b to double
+  %product = fmul double %x, %y ; exact
+  %r = call float @rounded(double %product, double 0.0, i1 false)
+  ret float %r
+}
 define internal float @rounded.fma(float %a, float %b, float %c, i1 %down) alwaysinline {
   %x = fpext float %a to double
   %y = fpext float %b to double

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from alkahest.backends.nvptx import emit, libdevice, targets
+from alkahest.backends.nvptx import accuracy, emit, libdevice, targets
 from alkahest.backends.nvptx.lowerings import DTYPES, LOWERINGS
 from alkahest.backends.nvptx.module import generate
 from alkahest.errors import AlkahestError
@@ -25,8 +25,8 @@ def probe() -> Probe:
     """
     try:
         for dtype in sorted(DTYPES):
-            kernel = emit.kernel(every_operation(dtype))
-            libdevice.load().extract(kernel.library, targets.DEFAULT)
+            kernel = emit.kernel(every_operation(dtype), mode=accuracy.STRICT)
+            libdevice.load().extract(kernel.symbols.library, targets.DEFAULT)
         artifact = generate(_sine(), None, {})
     except AlkahestError as error:
         return Probe(ok=False, detail=error.message, code=error.code)

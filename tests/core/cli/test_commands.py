@@ -225,7 +225,7 @@ def test_the_module_runs_and_without_a_backend_says_what_to_install() -> None:
     result = module()
     assert result.returncode == 0, result.stderr
     assert "No backend evaluates expressions here" in result.stdout
-    assert "pip install 'alkahest[cpu]'" in result.stdout
+    assert "pip install 'alkahest[cpu]==0.1.0'" in result.stdout
     assert "features\n" in result.stdout
 
 
@@ -249,3 +249,24 @@ def test_listings_import_no_numpy() -> None:
         [sys.executable, "-c", code], capture_output=True, env=environment, timeout=60, check=False
     )
     assert result.returncode == 0
+
+
+def test_an_interrupt_while_the_command_line_is_imported_is_no_traceback() -> None:
+    code = (
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'alkahest.cli.commands':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from alkahest.cli import main\n"
+        "sys.exit(main(['plugins']))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (
+        130,
+        "",
+        "alkahest: interrupted\n",
+    )

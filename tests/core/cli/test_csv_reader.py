@@ -145,12 +145,28 @@ def test_a_quote_that_is_never_closed_is_explained(write: Write) -> None:
     assert "quote" in error.remediation
 
 
-def test_bytes_that_are_no_utf_8_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"x,\xff\n1,2\n", 1),
+        (b"x,y\n1,\xff\n", 2),
+        (b"\xef\xbb\xbfx,y\r\n1,2\r\n3,\xe9\r\n", 3),
+        (b"x,y\r1,2\r3,\xe9\r", 3),
+        (b'x,y\n1,"2\n"\n\n3,\xe9\n', 5),
+        ("x,y\n1,é\n".encode() + b"2,\xc3", 3),
+        (b"x,y\n" + b"1,2\n" * 30_000 + b"1,\xff\n", 30_002),
+    ],
+    ids=["header", "row", "CRLF", "CR", "quoted line end", "cut off", "far down"],
+)
+def test_bytes_that_are_no_utf_8_are_refused_with_their_line(
+    tmp_path: Path, content: bytes, line: int
+) -> None:
     path = tmp_path / "a.csv"
-    path.write_bytes(b"x,y\n1,\xff\n")
+    path.write_bytes(content)
     error = refused(path, "x")
     assert error.code == "E-IO-003"
     assert "not UTF-8" in error.message
+    assert error.message.endswith(f"(line {line})")
 
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:

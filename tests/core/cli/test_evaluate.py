@@ -320,4 +320,17 @@ def test_without_a_backend_the_remedy_says_what_to_install(run: Run, data: Path)
         result = run("eval", "x", data)
     assert result.code == 1
     assert "[E-JIT-004]" in result.err
-    assert "pip install 'alkahest[cpu]'" in result.err
+    assert "pip install 'alkahest[cpu]==0.1.0'" in result.err
+
+
+def test_a_kept_column_of_text_that_another_format_cannot_take_is_explained(
+    run: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "in.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"x": [1.5], "label": ["a,b"]}), path)
+    result = run("eval", "2*x", path, "--keep")
+    assert (result.code, result.out) == (1, "")
+    assert "column 'label' is of type string, which is no number" in result.err
+    assert "--keep copies such a column only to a file of the data's own format" in result.err
+    assert "Cast" not in result.err
+    assert run("eval", "x=x", "2*x", path).out == "x,f1\n1.5,3.0\n"

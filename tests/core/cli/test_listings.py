@@ -68,7 +68,7 @@ def test_capabilities_as_text_say_why_a_bit_is_false(run: Run) -> None:
         text = " ".join(run("capabilities").out.split())
     assert "null.compile ok" in text
     assert "ill.compile no it has a cold" in text
-    assert "cpu no alkahest-cpu is not installed; pip install 'alkahest[cpu]'" in text
+    assert "cpu no alkahest-cpu is not installed; pip install 'alkahest[cpu]==0.1.0'" in text
 
 
 def test_verifying_makes_the_promised_call(run: Run) -> None:
@@ -100,8 +100,8 @@ def test_plugins_are_listed_with_what_became_of_them(run: Run) -> None:
 
 def test_without_plugins_the_listing_says_what_to_install(run: Run) -> None:
     with isolated_plugins():
-        assert "pip install 'alkahest[cpu]'" in run("plugins").out
-        assert "pip install 'alkahest[cpu]'" in run("devices").out
+        assert "pip install 'alkahest[cpu]==0.1.0'" in run("plugins").out
+        assert "pip install 'alkahest[cpu]==0.1.0'" in run("devices").out
         assert json.loads(run("devices", "--json").out) == {}
 
 

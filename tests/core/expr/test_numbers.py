@@ -37,6 +37,23 @@ def test_decimals_whose_exact_value_is_too_long_are_refused(text):
         payload(Decimal(text))
 
 
+@pytest.mark.parametrize("text", ["0.1", "1e4000", "1e-4000"])
+def test_wide_floats_become_numbers_only_where_a_float64_equals_them(text):
+    numpy = pytest.importorskip("numpy")
+    kind = numpy.longdouble
+    assert payload(kind(0.1)) == 0.1
+    assert payload(kind("inf")) == math.inf
+    assert math.isnan(payload(kind("nan")))
+    assert payload(numpy.clongdouble(0.5 - 2j)) == 0.5 - 2j
+    assert str(payload(numpy.clongdouble(complex(math.nan, -0.0)))) == "(nan-0j)"
+    assert payload(numpy.float32(0.1)) == float(numpy.float32(0.1))
+    if numpy.finfo(kind).nmant > 52:  # elsewhere it is float64 by another name
+        for value in (kind(text), numpy.clongdouble(kind(text)) * 1j):
+            with pytest.raises(PoolError, match=r"E-POOL-006.*float64") as caught:
+                payload(value)
+            assert "float()" in caught.value.remediation
+
+
 @pytest.mark.parametrize("value", ["1", b"1", None, [1], (1,), {1}, object(), int])
 def test_everything_else_is_no_number(value):
     assert payload(value) is None

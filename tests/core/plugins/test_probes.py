@@ -148,10 +148,10 @@ def test_a_missing_name_tells_code_reason_and_remedy(registry_of, null):
 
 
 def test_a_known_name_of_a_plugin_that_is_not_installed_names_the_extra(registry_of):
-    with pytest.raises(AttributeError, match=r"pip install 'alkahest\[nvptx\]'"):
+    with pytest.raises(AttributeError, match=r"pip install 'alkahest\[nvptx\]==0.1.0'"):
         registry_of().resolve_export("compile_cuda")
     answer = registry_of().probe("llvm_jit")
-    assert answer.detail == "alkahest-cpu is not installed; pip install 'alkahest[jit]'"
+    assert answer.detail == "alkahest-cpu is not installed; pip install 'alkahest[jit]==0.1.0'"
 
 
 def test_a_known_name_of_a_disabled_plugin_says_what_disabled_it(site, source, monkeypatch):
@@ -170,7 +170,7 @@ def test_a_bit_that_a_loaded_plugin_of_ours_does_not_offer_names_the_extra(site,
     answer = site.registry().probe("llvm_jit")
     assert answer.detail == (
         "plugin 'cpu' (alkahest-cpu 1.0) is installed and does not offer it; "
-        "if a part of it is missing: pip install 'alkahest[jit]'"
+        "if a part of it is missing: pip install 'alkahest[jit]==0.1.0'"
     )
 
 

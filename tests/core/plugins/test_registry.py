@@ -183,6 +183,15 @@ def test_warnings_turned_into_errors_do_not_lose_the_snapshot(site, source):
         assert list(registry.snapshot().backends) == ["toy"]
 
 
+def test_of_plugins_that_share_a_name_the_warning_names_the_distribution(site, source, monkeypatch):
+    site.install("toy", GOOD, {"toy_plugin": source("toy")})
+    site.install("twin-plug", {"toy": "twin_plugin"}, {"twin_plugin": "1/0"})
+    with pytest.warns(PluginLoadWarning, match="ALKAHEST_DISABLE_PLUGINS=twin-plug leaves it out"):
+        assert list(site.registry().snapshot().backends) == ["toy"]
+    monkeypatch.setenv("ALKAHEST_DISABLE_PLUGINS", "twin-plug")
+    assert list(site.registry().snapshot().backends) == ["toy"]
+
+
 def test_a_warning_points_at_the_code_that_asked(site):
     site.install("bad", {"bad": "bad_plugin"}, {"bad_plugin": "1/0"})
     registry = site.registry()

@@ -94,7 +94,11 @@ def test_factoring_any_sum_of_products_changes_no_exact_value(terms, point):
     plain = lowered(text, "x y z")
     program = factor_sums(plain)
     assert exactly(program, list(point)) == exactly(plain, list(point))
-    assert len(program.code) <= len(plain.code)
+    monomials = Counter()
+    for coefficient, *powers in terms:
+        monomials[tuple(powers)] += coefficient
+    if all(monomials.values()):  # terms that cancel are kept, for what infinities give
+        assert len(program.code) <= len(plain.code)
 
 
 def test_like_terms_are_collected():

@@ -1,0 +1,200 @@
+"""What a call costs on a backend: a linear model, one per backend and dtype.
+
+    seconds = call + columns in + columns out + operations
+
+where every column and every operation costs something once per call and something per byte or per
+point. It knows nothing of caches or of overlap, and is meant to tell backends apart, not to be
+exact.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import attrs
+
+from alkahest.ops import OPS, Exactness
+
+if TYPE_CHECKING:
+    from alkahest.program import Instruction, Program
+
+BYTES = {"bool": 1, "float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
+
+_MULTIPLIED = 4
+"""Largest exponent of a power that backends compute by multiplication."""
+
+
+@attrs.frozen
+class Cost:
+    """What one column or one operation costs.
+
+    Attributes:
+        call: seconds, once per call.
+        unit: seconds per byte of a column, or per point of an operation.
+    """
+
+    call: float = 0.0
+    unit: float = 0.0
+
+
+@attrs.frozen(kw_only=True)
+class Work:
+    """What a program makes a backend do.
+
+    Attributes:
+        columns_in: number of inputs.
+        bytes_in: of all inputs, per point.
+        columns_out: number of outputs.
+        bytes_out: of all outputs, per point.
+        ops: how often each operation occurs, by the name that its cost is kept under.
+    """
+
+    columns_in: int
+    bytes_in: int
+    columns_out: int
+    bytes_out: int
+    ops: Mapping[str, int]
+
+    @classmethod
+    def of(cls, program: Program) -> Work:
+        """The work of ``program``."""
+        return cls(
+            columns_in=len(program.inputs),
+            bytes_in=len(program.inputs) * BYTES[program.dtype],
+            columns_out=len(program.outputs),
+            bytes_out=sum(BYTES[dtype] for dtype in program.output_dtypes),
+            ops=Counter(map(costed_as, program.code)),
+        )
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class Model:
+    """Costs of one backend at one dtype.
+
+    Attributes:
+        call: seconds of a call that does nothing.
+        read: cost of an input column in host memory, which for a device includes the transfer.
+        write: cost of an output column in host memory, likewise.
+        ops: operation -> cost. What is not there costs what is typical of its class.
+    """
+
+    call: float
+    read: Cost
+    write: Cost
+    ops: Mapping[str, Cost]
+
+    def seconds(self, work: Work, n: int, *, moves: bool = True) -> float:
+        """Predicted wall time of one call.
+
+        Args:
+            work: the program's.
+            n: number of points.
+            moves: whether the columns are in host memory; those on the device cost nothing extra.
+        """
+        total = self.call
+        if moves:
+            total += work.columns_in * self.read.call + n * work.bytes_in * self.read.unit
+            total += work.columns_out * self.write.call + n * work.bytes_out * self.write.unit
+        for name, count in work.ops.items():
+            cost = self.cost(name)
+            total += count * (cost.call + n * cost.unit)
+        return total
+
+    def cost(self, op: str) -> Cost:
+        """Cost of one operation: its own where it was measured, else its class's."""
+        return self.ops.get(op) or self.classes.get(op_class(op)) or self._dearest
+
+    @cached_property
+    def classes(self) -> Mapping[str, Cost]:
+        """Class of operations -> median cost of those that were measured."""
+        members: dict[str, list[Cost]] = {}
+        for name, cost in self.ops.items():
+            members.setdefault(op_class(name), []).append(cost)
+        return {name: _median(costs) for name, costs in members.items()}
+
+    @cached_property
+    def _dearest(self) -> Cost:
+        return max(self.classes.values(), key=lambda cost: cost.unit, default=Cost())
+
+
+@attrs.frozen(kw_only=True)
+class BackendModel:
+    """What was measured of one backend.
+
+    Attributes:
+        plugin: distribution and version of what brings the backend.
+        devices: names of its devices; the first one was measured.
+        placement: where the columns are that it reads without a transfer.
+        models: dtype -> costs.
+    """
+
+    plugin: str
+    devices: tuple[str, ...]
+    placement: str
+    models: Mapping[str, Model]
+
+
+@attrs.frozen(kw_only=True)
+class Calibration:
+    """What was measured on one machine.
+
+    Attributes:
+        machine: fact -> value; see :func:`alkahest.calibration.storage.machine`.
+        measured: when, ISO 8601.
+        backends: backend -> its models.
+    """
+
+    machine: Mapping[str, str]
+    measured: str
+    backends: Mapping[str, BackendModel]
+
+
+def costed_as(instruction: Instruction) -> str:
+    """The operation under whose name the cost of ``instruction`` is kept."""
+    by_pow = instruction.parameter is not None and abs(instruction.parameter) > _MULTIPLIED
+    return "pow" if by_pow else instruction.op
+
+
+def op_class(op: str) -> str:
+    """``"arithmetic"``, ``"elementary"`` or ``"special"``, by what the op table says."""
+    row = OPS[op]
+    if row.exactness in (Exactness.EXACT, Exactness.ROUNDED):
+        return "arithmetic"
+    if row.exactness is Exactness.SPECIAL or row.ulp > _ELEMENTARY_ULP:
+        return "special"
+    return "elementary"
+
+
+_ELEMENTARY_ULP = 4.0
+
+
+def _median(costs: list[Cost]) -> Cost:
+    return Cost(
+        statistics.median(cost.call for cost in costs),
+        statistics.median(cost.unit for cost in costs),
+    )
+
+
+def coefficients(model: Model) -> Iterator[float]:
+    """Every number of ``model``."""
+    yield model.call
+    for cost in (model.read, model.write, *model.ops.values()):
+        yield cost.call
+        yield cost.unit
+
+
+__all__ = [
+    "BYTES",
+    "BackendModel",
+    "Calibration",
+    "Cost",
+    "Model",
+    "Work",
+    "coefficients",
+    "costed_as",
+    "op_class",
+]

@@ -1,0 +1,155 @@
+"""A program as one backend runs it: the generated code, and an evaluator per device."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, cast
+
+from alkahest._plugins import calls
+from alkahest.errors import InputError, PluginError
+from alkahest.splitting import ALL, SplitEvaluator
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from alkahest.device_calls import DeviceCall, Queued
+    from alkahest.plugin import Artifact, BackendInfo, Batch, DeviceEvaluator, Evaluator
+    from alkahest.program import Program
+    from alkahest.rules import Rules
+
+# One lock for every executable: making an evaluator touches no device, and a single lock can be
+# replaced in a forked child, where another thread may have held it at the moment of the fork.
+_building = threading.RLock()
+
+
+def _renew_lock() -> None:
+    global _building
+    _building = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
+class Executable:
+    """A program compiled by one backend; safe to use from many threads and after a fork.
+
+    Attributes:
+        backend: name of the backend.
+        artifact: the code that it generated.
+        rules: what the program and the backend ask of the columns.
+        on_host: whether the backend reads columns in host memory without a copy.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        info: BackendInfo,
+        *,
+        casting: str,
+        target: str | None,
+        options: Mapping[str, Any],
+    ) -> None:
+        """Generate code; no device is touched.
+
+        Raises:
+            AlkahestError: what the backend refuses, under its own code.
+        """
+        from alkahest.rules import Rules
+
+        self.backend = info.name
+        self.on_host = info.placement == "host"
+        self.artifact: Artifact = calls.codegen(info.name, program, target, options)
+        self.rules: Rules = Rules.of(
+            program, casting=casting, backend=info.name, placement=info.placement
+        )
+        self._evaluators: dict[int | str | None, Evaluator] = {}
+
+    def run(
+        self, batch: Batch, device: int | str | None
+    ) -> tuple[tuple[NDArray[Any], ...], float, Mapping[str, Any]]:
+        """Outputs, seconds and the backend's report of one call.
+
+        Args:
+            batch: checked columns.
+            device: ordinal, ``"all"``, or None for the backend's default.
+
+        Raises:
+            InputError: E-INPUT-011 for a stream where the backend has none.
+            PluginError: E-PLUGIN-003 where the outputs are not what was promised.
+            AlkahestError: what the backend or the device refuses.
+        """
+        evaluator = self._evaluators.get(device)
+        if evaluator is None:
+            evaluator = self.prepare(device)
+        if batch.stream is not None:
+            self._check_stream(device)
+        start = perf_counter()
+        outcome = evaluator.evaluate(batch)
+        seconds = perf_counter() - start
+        outputs, expected = outcome.outputs, len(self.rules.outputs)
+        if len(outputs) != expected or any(o.shape != (batch.n,) for o in outputs):
+            shapes = ", ".join(str(o.shape) for o in outputs)
+            raise PluginError(
+                "E-PLUGIN-003",
+                f"backend {self.backend!r} returned outputs of shapes {shapes or 'none'} "
+                f"for {expected} outputs of {batch.n} points",
+                remediation="Report this to the plugin's authors.",
+            )
+        return outputs, seconds, outcome.report
+
+    def queue(self, call: DeviceCall) -> tuple[Queued, float, Callable[..., Any] | None]:
+        """A call whose columns are on a device, its host seconds, and the evaluator's fast call.
+
+        Raises:
+            PluginError: E-PLUGIN-003, the backend says that it reads such columns and does not.
+            AlkahestError: see :func:`alkahest.device_calls.queue`.
+        """
+        from alkahest.device_calls import queue
+
+        evaluator = self._evaluators.get(call.device) or self.prepare(call.device)
+        if not hasattr(evaluator, "evaluate_on_device"):
+            raise PluginError(
+                "E-PLUGIN-003",
+                f"backend {self.backend!r} has no evaluator for columns on a device",
+                remediation="Report this to the plugin's authors.",
+            )
+        start = perf_counter()
+        queued = queue(call, cast("DeviceEvaluator", evaluator))
+        return queued, perf_counter() - start, getattr(evaluator, "fast_call", None)
+
+    def prepare(self, device: int | str | None) -> Evaluator:
+        """The evaluator for ``device``, made at the first request.
+
+        Raises:
+            AlkahestError: the backend refuses the ordinal, or the program on it.
+        """
+        with _building:
+            evaluator = self._evaluators.get(device)
+            if evaluator is None:
+                if isinstance(device, str):
+                    evaluator = SplitEvaluator.of(self.backend, self.artifact)
+                else:
+                    evaluator = calls.make_evaluator(self.backend, self.artifact, device)
+                self._evaluators[device] = evaluator
+            return evaluator
+
+    def _check_stream(self, device: int | str | None) -> None:
+        if self.on_host:
+            raise InputError(
+                "E-INPUT-011",
+                f"backend {self.backend!r} runs on the host and takes no stream=",
+                remediation="Leave stream= out.",
+            )
+        if device == ALL:
+            raise InputError(
+                "E-INPUT-011",
+                'a stream belongs to one device, and device="all" uses every one',
+                remediation="Leave stream= out, or name the device.",
+            )
+
+
+__all__ = ["Executable"]
