@@ -9,6 +9,7 @@ environment promises: tests of a promised tier are never skipped, and
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 from collections.abc import Iterable
 from importlib.metadata import entry_points
@@ -20,6 +21,15 @@ import alkahest
 from alkahest._plugins.builtin import BY_MODULE
 from alkahest._plugins.discovery import GROUP
 from alkahest._plugins.registry import registry
+
+if importlib.util.find_spec("hypothesis"):  # not in the environment that only packages
+    from hypothesis import settings
+
+    # Machines are slow at times, and a test suite that decides about a release draws no lots.
+    settings.register_profile("local", deadline=None)
+    settings.register_profile("ci", deadline=None, derandomize=True)
+    settings.load_profile("ci" if os.environ.get("CI") else "local")
+
 
 HERE = Path(__file__).parent
 
