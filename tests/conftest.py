@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import signal
 from collections.abc import Iterable
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -39,7 +40,11 @@ DEVICE_PROMISED = os.environ.get("ALKAHEST_GPU_TESTS") == "1"
 
 
 def pytest_configure() -> None:
-    """Register our own plugins where nothing is installed and the tree is being tested."""
+    """Register our own plugins where nothing is installed and the tree is being tested.
+
+    Ctrl-C is tested too, in children as well, and a job in the background starts with it ignored.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if os.environ.get("ALKAHEST_INSTALLED") == "1":
         return
     installed = {point.value for point in entry_points(group=GROUP)}

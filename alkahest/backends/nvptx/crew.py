@@ -207,7 +207,9 @@ class Crew(Generic[L]):
             except BaseException as error:  # noqa: BLE001 - the callers raise it
                 with self._changed:
                     self._hands.remove(threading.current_thread())
-                    for job in self._jobs:
+                    # While others are there they do the work: this failure may be an old one,
+                    # of a thread that was started for a job that has ended.
+                    for job in self._jobs if not self._hands else ():
                         job.stop(error)
                 return
             hand: _Hand[L] = _Hand()
