@@ -36,13 +36,14 @@ def exact(op: str, point: Sequence[float | complex], parameter: int | None = Non
         a bool for comparisons.
     """
     import mpmath
+    from mpmath.libmp import NoConvergence
 
     with mpmath.workdps(DIGITS + (320 if op in _WIDE else 0)):
         numbers = [mpmath.mpmathify(x) for x in point]
         arguments = numbers if parameter is None else [*numbers, parameter]
         try:
             value = _FUNCTIONS[op](mpmath, *arguments)
-        except (ValueError, ZeroDivisionError, mpmath.libmp.NoConvergence):
+        except (ValueError, ZeroDivisionError, NoConvergence):
             return math.nan
         is_real = not any(isinstance(x, complex) for x in point)
         if is_real and isinstance(value, mpmath.mpc):

@@ -185,7 +185,8 @@ def arguments(program: Program, batch: DeviceBatch, points: int) -> Arguments:
         if isinstance(column, DeviceColumn):
             slots.append(column.pointer)
         elif column.dtype.kind == "c":
-            slots += (float(column.real), float(column.imag))
+            value = complex(column.item())
+            slots += (value.real, value.imag)
         else:
             slots.append(column.item())
     slots += [output.pointer for output in batch.out]
