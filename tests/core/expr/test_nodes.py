@@ -72,7 +72,8 @@ def test_complex_numbers_become_a_real_and_an_imaginary_part(x, pool):
     ],
 )
 def test_operators_take_numpy_scalars_on_either_side(x, pool, name, value, number):
-    numpy = pytest.importorskip("numpy")
+    import numpy
+
     scalar = getattr(numpy, name)(value)
     assert scalar + x is x + scalar is x + number
     assert scalar * x is x * scalar is number * x
@@ -86,7 +87,8 @@ def test_operators_take_numpy_scalars_on_either_side(x, pool, name, value, numbe
 
 
 def test_arrays_are_no_operands(x):
-    numpy = pytest.importorskip("numpy")
+    import numpy
+
     for array in (numpy.ones(3), numpy.array(1.0)):
         for combine in (lambda a: x + a, lambda a: a + x, lambda a: a**x, lambda a: x < a):
             with pytest.raises(TypeError, match="ndarray is an array, not an operand"):

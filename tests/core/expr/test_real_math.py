@@ -26,7 +26,7 @@ def test_every_operation_is_there():
 
 @pytest.mark.parametrize("name", NUMERIC)
 def test_values_are_as_close_to_the_exact_ones_as_the_table_promises(name):
-    pytest.importorskip("mpmath")
+
     op = OPS[name]
     draw = random.Random(name)
     for point in oracle.samples(name, 60, seed=7):

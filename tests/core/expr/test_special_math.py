@@ -3,11 +3,10 @@
 import math
 import random
 
+import mpmath
 import pytest
 
 from alkahest.expr.special_math import digamma, erfinv, j0, j1, y0, y1
-
-mpmath = pytest.importorskip("mpmath")
 
 INF, NAN = math.inf, math.nan
 
