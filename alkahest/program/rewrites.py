@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 import attrs
 
 from alkahest.ops import Kind
+from alkahest.program.builder import Builder, Value
 from alkahest.program.records import Instruction, Program
 
 LARGEST_POWER = 64
@@ -39,74 +40,29 @@ class Term:
     """
 
     coefficient: float
-    factors: tuple[tuple[int, int], ...]
+    factors: tuple[tuple[Value, int], ...]
 
-    def over(self, base: int, power: int) -> Term:
+    def over(self, base: Value, power: int) -> Term:
         """The term divided by ``base**power``, which divides it."""
         left = ((b, p - power if b == base else p) for b, p in self.factors)
         return Term(self.coefficient, tuple((b, p) for b, p in left if p))
 
 
-class _Writer:
-    """A program under construction out of another one; equal instructions are one value."""
-
-    def __init__(self, program: Program) -> None:
-        self._inputs = len(program.inputs)
-        self._constants: list[float | complex | bool] = list(program.constants)
-        self._numbers = {(type(c), repr(c)): -1 - k for k, c in enumerate(self._constants)}
-        self._code: dict[Instruction, int] = {}
-
-    def input(self, position: int) -> int:
-        return position
-
-    def constant(self, value: float | complex | bool) -> int:
-        """Constants have negative numbers until :meth:`finish`, since more may come."""
-        key = (type(value), repr(value))
-        if key not in self._numbers:
-            self._numbers[key] = -1 - len(self._constants)
-            self._constants.append(value)
-        return self._numbers[key]
-
-    def apply(self, op: str, *args: int, parameter: int | None = None) -> int:
-        key = Instruction(op, args, parameter)
-        return self._code.setdefault(key, self._inputs + len(self._code))
-
-    def finish(self, program: Program, outputs: Sequence[int]) -> Program:
-        """``program`` with the new code; instructions that no output needs are dropped."""
-        needed = set(outputs)
-        for (_, args, _), value in reversed(self._code.items()):
-            if value in needed:
-                needed.update(args)
-        constants = [k for k in range(len(self._constants)) if -1 - k in needed]
-        position = {i: i for i in range(self._inputs)}
-        position.update((-1 - k, self._inputs + i) for i, k in enumerate(constants))
-        first = self._inputs + len(constants)
-        kept = [(key, value) for key, value in self._code.items() if value in needed]
-        position.update((value, first + i) for i, (_, value) in enumerate(kept))
-        return attrs.evolve(
-            program,
-            constants=tuple(self._constants[k] for k in constants),
-            code=tuple(
-                Instruction(op, tuple([position[a] for a in args]), parameter)
-                for (op, args, parameter), _ in kept
-            ),
-            outputs=tuple(position[o] for o in outputs),
-        ).verify()
+Rule = Callable[[int, Instruction, list[Value], Builder], Value | None]
 
 
-def _rewritten(
-    program: Program, rule: Callable[[int, Instruction, list[int], _Writer], int | None]
-) -> Program:
+def _rewritten(program: Program, rule: Rule) -> Program:
     """Copy ``program``; ``rule`` gives a value of the new program in place of its own, or None."""
-    writer = _Writer(program)
-    values = [*range(len(program.inputs)), *map(writer.constant, program.constants)]
+    builder = Builder(program.dtype, program.inputs)
+    values = [builder.input(position) for position in range(len(program.inputs))]
+    values += map(builder.constant, program.constants)
     for number, instruction in enumerate(program.code, program.first_instruction):
-        value = rule(number, instruction, values, writer)
+        value = rule(number, instruction, values, builder)
         if value is None:
             op, args, parameter = instruction
-            value = writer.apply(op, *[values[a] for a in args], parameter=parameter)
+            value = builder.apply(op, *[values[a] for a in args], parameter=parameter)
         values.append(value)
-    return writer.finish(program, [values[o] for o in program.outputs])
+    return builder.finish(tuple(values[o] for o in program.outputs))
 
 
 # Sums of products
@@ -147,15 +103,15 @@ class _SumFactoring:
         return self._program.code[value - self._first]
 
     def __call__(
-        self, number: int, instruction: Instruction, values: list[int], writer: _Writer
-    ) -> int | None:
+        self, number: int, instruction: Instruction, values: list[Value], builder: Builder
+    ) -> Value | None:
         if instruction.op not in ("add", "sub") or number in self._parts:
             return None
         terms = [self._term(sign, leaf, values) for sign, leaf in self._leaves(number)]
         collected = _collected(terms)
         if len(collected) == len(terms) and _best_base(terms) is None:
             return None
-        return _nested(collected, writer, 0)
+        return _nested(collected, builder, 0)
 
     def _leaves(self, root: int) -> Iterator[tuple[float, int]]:
         """Terms of the sum at ``root`` with their signs, from left to right."""
@@ -169,9 +125,9 @@ class _SumFactoring:
             signs = {"add": (sign, sign), "sub": (sign, -sign), "neg": (-sign,)}[op]
             stack.extend(reversed(list(zip(signs, args, strict=True))))
 
-    def _term(self, sign: float, leaf: int, values: list[int]) -> Term:
+    def _term(self, sign: float, leaf: int, values: list[Value]) -> Term:
         coefficient = sign
-        powers: Counter[int] = Counter()
+        powers: Counter[Value] = Counter()
         stack = [leaf]
         while stack:
             value = stack.pop()
@@ -187,7 +143,7 @@ class _SumFactoring:
                 powers[values[args[0]]] += parameter
             else:
                 powers[values[value]] += 1
-        return Term(coefficient, tuple(sorted(powers.items())))
+        return Term(coefficient, tuple(sorted(powers.items(), key=_written_order)))
 
     def _constant(self, value: int) -> float | None:
         k = value - len(self._program.inputs)
@@ -197,9 +153,15 @@ class _SumFactoring:
         return constant if type(constant) is float else None
 
 
+def _written_order(factor: tuple[Value, int]) -> tuple[int, int, int]:
+    """Constants, then inputs, then computed values, each in the order in which they arose."""
+    (origin, number, _), power = factor
+    return ("constant", "input", "code").index(origin), number, power
+
+
 def _collected(terms: Sequence[Term]) -> list[Term]:
     """Like terms made one, except those that cancel: infinities in them would not."""
-    found: dict[tuple[tuple[int, int], ...], float] = {}
+    found: dict[tuple[tuple[Value, int], ...], float] = {}
     collected: list[Term] = []
     for term in terms:
         total = found.get(term.factors, 0.0) + term.coefficient
@@ -210,57 +172,57 @@ def _collected(terms: Sequence[Term]) -> list[Term]:
     return [*(Term(c, factors) for factors, c in found.items()), *collected]
 
 
-def _best_base(terms: Sequence[Term]) -> int | None:
-    """The value that divides most terms, at least two; the smallest number breaks ties."""
+def _best_base(terms: Sequence[Term]) -> Value | None:
+    """The value that divides most terms, at least two; the earliest one breaks ties."""
     counts = Counter(base for term in terms for base, _ in term.factors)
     if not counts:
         return None
-    base, count = min(counts.items(), key=lambda item: (-item[1], item[0]))
+    base, count = min(counts.items(), key=lambda item: (-item[1], _written_order(item)))
     return base if count > 1 else None
 
 
-def _nested(terms: Sequence[Term], writer: _Writer, depth: int) -> int:
+def _nested(terms: Sequence[Term], builder: Builder, depth: int) -> Value:
     """``base**m * (quotients) + rest``, the quotients and the rest in the same way."""
     base = _best_base(terms) if depth < DEEPEST else None
     if base is None:
-        return _plain_sum(terms, writer)
+        return _plain_sum(terms, builder)
     divisible = [t for t in terms if any(b == base for b, _ in t.factors)]
     rest = [t for t in terms if not any(b == base for b, _ in t.factors)]
     power = min(p for t in divisible for b, p in t.factors if b == base)
-    inner = _nested([t.over(base, power) for t in divisible], writer, depth + 1)
-    product = writer.apply("mul", inner, _power(base, power, writer))
+    inner = _nested([t.over(base, power) for t in divisible], builder, depth + 1)
+    product = builder.apply("mul", inner, _power(base, power, builder))
     if not rest:
         return product
     if len(rest) == 1 and rest[0].coefficient < 0:
-        return writer.apply("sub", product, _product(rest[0], writer, negated=True))
-    return writer.apply("add", product, _nested(rest, writer, depth + 1))
+        return builder.apply("sub", product, _product(rest[0], builder, negated=True))
+    return builder.apply("add", product, _nested(rest, builder, depth + 1))
 
 
-def _plain_sum(terms: Sequence[Term], writer: _Writer) -> int:
+def _plain_sum(terms: Sequence[Term], builder: Builder) -> Value:
     first, *others = sorted(terms, key=lambda t: t.coefficient < 0)  # a positive one first
-    total = _product(first, writer)
+    total = _product(first, builder)
     for term in others:
         negative = term.coefficient < 0
         op = "sub" if negative else "add"
-        total = writer.apply(op, total, _product(term, writer, negated=negative))
+        total = builder.apply(op, total, _product(term, builder, negated=negative))
     return total
 
 
-def _product(term: Term, writer: _Writer, negated: bool = False) -> int:
+def _product(term: Term, builder: Builder, negated: bool = False) -> Value:
     coefficient = -term.coefficient if negated else term.coefficient
-    factors = [_power(base, power, writer) for base, power in term.factors]
+    factors = [_power(base, power, builder) for base, power in term.factors]
     if not factors:
-        return writer.constant(coefficient)
+        return builder.constant(coefficient)
     if abs(coefficient) != 1:
-        factors.insert(0, writer.constant(coefficient))
+        factors.insert(0, builder.constant(coefficient))
     total = factors[0]
     for factor in factors[1:]:
-        total = writer.apply("mul", total, factor)
-    return writer.apply("neg", total) if coefficient == -1 else total
+        total = builder.apply("mul", total, factor)
+    return builder.apply("neg", total) if coefficient == -1 else total
 
 
-def _power(base: int, power: int, writer: _Writer) -> int:
-    return base if power == 1 else writer.apply("powi", base, parameter=power)
+def _power(base: Value, power: int, builder: Builder) -> Value:
+    return base if power == 1 else builder.apply("powi", base, parameter=power)
 
 
 # Quotients
@@ -279,14 +241,14 @@ def share_reciprocals(program: Program) -> Program:
     shared = {d for d, count in divisors.items() if count > 1 and d not in constants}
 
     def rule(
-        number: int, instruction: Instruction, values: list[int], writer: _Writer
-    ) -> int | None:
+        number: int, instruction: Instruction, values: list[Value], builder: Builder
+    ) -> Value | None:
         op, args, _ = instruction
         if op != "div" or args[1] not in shared or program.kinds[number] is not Kind.REAL:
             return None
-        reciprocal = writer.apply("div", writer.constant(1.0), values[args[1]])
-        if values[args[0]] == writer.constant(1.0):
+        reciprocal = builder.apply("div", builder.constant(1.0), values[args[1]])
+        if values[args[0]] == builder.constant(1.0):
             return reciprocal
-        return writer.apply("mul", values[args[0]], reciprocal)
+        return builder.apply("mul", values[args[0]], reciprocal)
 
     return _rewritten(program, rule) if shared else program
