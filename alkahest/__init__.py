@@ -30,6 +30,7 @@ _HOMES = {
         piecewise Eq Ne Lt Le Gt Ge And Or Not
     """,
     "alkahest.compiled": "CompiledFn compile_expr numpy_eval",
+    "alkahest.interop": "from_sympy lambdify to_sympy",
     "alkahest._plugins.registry": "register",
 }
 """Where the public names live, loaded when first used: `import alkahest` is to cost nothing."""
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from alkahest.expr import min as min
     from alkahest.expr import round as round
     from alkahest.expr.functions import *  # noqa: F403  mypy does not see a star through a star
+    from alkahest.interop import from_sympy, lambdify, to_sympy
 
     # Names of plugins, here while their capability bit is True.
     CudaCompiledFn: type[CompiledFn]
@@ -101,8 +103,11 @@ if TYPE_CHECKING:
         "compile_expr",
         "cuda_device_count",
         "errors",
+        "from_sympy",
+        "lambdify",
         "numpy_eval",
         "register",
+        "to_sympy",
     ]
     __all__ += expr.__all__
 else:

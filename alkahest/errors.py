@@ -274,6 +274,17 @@ CODES: dict[str, ErrorCode] = {
         "a plugin asked alkahest about plugins while it was itself being loaded or probed",
         "Use alkahest's plugin-provided names inside functions, and not in probes.",
     ),
+    # Other libraries
+    "E-SYMPY-001": ErrorCode(
+        InputTypeError,
+        "an object of SymPy that has no equivalent here",
+        "Rewrite it in SymPy first: expr.rewrite(...), expr.doit(), expr.subs(...).",
+    ),
+    "E-SYMPY-002": ErrorCode(
+        InputError,
+        "different SymPy symbols of one name",
+        "Use one symbol with one set of assumptions, or rename one: expr.subs(old, new).",
+    ),
     # Files
     "E-IO-001": ErrorCode(IoError, "a file cannot be read"),
     "E-IO-002": ErrorCode(IoError, "a file cannot be written"),

@@ -123,12 +123,15 @@ def test_core_never_imports_the_code_of_a_plugin():
 
 def test_core_needs_nothing_but_its_three_requirements_when_imported():
     allowed = {*sys.stdlib_module_names, "alkahest", "attrs", "numpy", "pluggy"}
-    optional = {"pyarrow", "tqdm", "pytest", "mpmath", "hypothesis"}
+    optional = {
+        "alkahest.cli": {"pyarrow", "tqdm"},
+        "alkahest.interop": {"sympy"},
+        "alkahest.testing": {"pytest", "mpmath", "hypothesis"},
+    }
     for module in CORE:
         tops = {name.partition(".")[0] for name in imports(module)}
-        if within(module, ["alkahest.testing", "alkahest.cli"]):
-            tops -= optional
-        assert tops <= allowed, module
+        extras = {top for part, tops in optional.items() if within(module, [part]) for top in tops}
+        assert tops - extras <= allowed, module
 
 
 def test_plugins_import_only_public_modules_of_core_and_what_they_require():

@@ -1,0 +1,122 @@
+"""Expressions of this library as SymPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, overload
+
+import sympy
+from sympy.codegen import cfunctions
+
+from alkahest.errors import InputTypeError
+from alkahest.expr.nodes import Expr
+from alkahest.expr.walk import fold
+from alkahest.interop.sympy_functions import round_half_even, truncate
+
+_HALF = sympy.Rational(1, 2)
+
+_CONSTANTS = {"pi": sympy.pi, "E": sympy.E, "I": sympy.I}
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "add": sympy.Add,
+    "mul": sympy.Mul,
+    "pow": sympy.Pow,
+    "lt": sympy.StrictLessThan,
+    "le": sympy.LessThan,
+    "gt": sympy.StrictGreaterThan,
+    "ge": sympy.GreaterThan,
+    "eq": sympy.Equality,
+    "ne": sympy.Unequality,
+    "and": sympy.And,
+    "or": sympy.Or,
+    "not": sympy.Not,
+    "abs": sympy.Abs,
+    "sign": sympy.sign,
+    "min": sympy.Min,
+    "max": sympy.Max,
+    "floor": sympy.floor,
+    "ceil": sympy.ceiling,
+    "round": round_half_even,
+    "trunc": truncate,
+    "mod": sympy.Mod,
+    "exp": sympy.exp,
+    "exp2": cfunctions.exp2,
+    "expm1": cfunctions.expm1,
+    "log": sympy.log,
+    "log2": cfunctions.log2,
+    "log10": cfunctions.log10,
+    "log1p": cfunctions.log1p,
+    "sqrt": sympy.sqrt,
+    "rsqrt": lambda x: sympy.Pow(x, -_HALF),
+    "cbrt": cfunctions.Cbrt,
+    "hypot": cfunctions.hypot,
+    "fma": cfunctions.fma,
+    "lgamma": sympy.loggamma,
+    "j0": lambda x: sympy.besselj(0, x),
+    "j1": lambda x: sympy.besselj(1, x),
+    "y0": lambda x: sympy.bessely(0, x),
+    "y1": lambda x: sympy.bessely(1, x),
+    "piecewise": lambda *flat: sympy.Piecewise(*zip(flat[::2], flat[1::2], strict=True)),
+    **{
+        name: getattr(sympy, name)
+        for name in (
+            "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc erfinv "
+            "gamma digamma re im conjugate arg"
+        ).split()
+    },
+}
+"""SymPy's constructor for every head that takes arguments."""
+
+
+@overload
+def to_sympy(expr: Expr, symbols: Mapping[str, Any] | None = None) -> Any: ...
+@overload
+def to_sympy(expr: Sequence[Expr], symbols: Mapping[str, Any] | None = None) -> list[Any]: ...
+
+
+def to_sympy(expr: Expr | Sequence[Expr], symbols: Mapping[str, Any] | None = None) -> Any:
+    """``expr`` as an expression of SymPy, which simplifies it as SymPy does on construction.
+
+    Args:
+        expr: an expression, or a sequence of them.
+        symbols: SymPy symbols by name, to keep assumptions; names that are missing become plain
+            ``sympy.Symbol``.
+
+    Returns:
+        The SymPy expression or condition; a list for a sequence. ``round`` and ``trunc``, which
+        SymPy has no functions for, are those of :mod:`alkahest.interop.sympy_functions`, and
+        ``cbrt``, ``hypot``, ``fma``, ``exp2``, ``expm1`` and the other logarithms those of
+        ``sympy.codegen.cfunctions``. SymPy has no negative zero: ``-0.0`` is 0.
+
+    Raises:
+        InputTypeError: E-INPUT-008 for anything but expressions.
+    """
+    roots = [expr] if isinstance(expr, Expr) else list(expr)
+    for root in roots:
+        if not isinstance(root, Expr):
+            raise InputTypeError(
+                "E-INPUT-008", f"to_sympy takes expressions, got {type(root).__name__}"
+            )
+    known = {} if symbols is None else symbols
+
+    def rule(node: Expr, args: list[Any]) -> Any:
+        if node.args:
+            return _FUNCTIONS[node.head](*args)
+        return _leaf(node, known)
+
+    written = fold(rule, *roots)
+    return written[0] if isinstance(expr, Expr) else written
+
+
+def _leaf(node: Expr, symbols: Mapping[str, Any]) -> Any:
+    value: Any = node.value
+    match node.head:
+        case "symbol":
+            return symbols[value] if value in symbols else sympy.Symbol(value)
+        case "constant":
+            return _CONSTANTS[value]
+        case "rational":
+            return sympy.Rational(value.numerator, value.denominator)
+        case "float":
+            return sympy.Float(value, precision=53)
+    return sympy.sympify(value)  # integers and truth values
