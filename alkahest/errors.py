@@ -274,6 +274,15 @@ CODES: dict[str, ErrorCode] = {
         "a plugin asked alkahest about plugins while it was itself being loaded or probed",
         "Use alkahest's plugin-provided names inside functions, and not in probes.",
     ),
+    # Code for other compilers
+    "E-EMIT-001": ErrorCode(
+        InputError, "a name that the language of the emitted code does not allow"
+    ),
+    "E-EMIT-002": ErrorCode(
+        CodegenError,
+        "an operation that the language of the emitted code has no counterpart for",
+        "Compile the expression for a backend instead, or keep that part out of it.",
+    ),
     # Other libraries
     "E-SYMPY-001": ErrorCode(
         InputTypeError,

@@ -32,9 +32,9 @@ def _probe() -> Probe:
 
 
 def _support() -> Support:
-    from alkahest_cc.compiler import TEMPLATES
+    from alkahest.ops import DTYPES, OPS
 
-    return Support(lowers=dict.fromkeys(TEMPLATES, frozenset({"float64"})))
+    return Support(lowers=dict.fromkeys(OPS, frozenset(DTYPES)))
 
 
 @hookimpl

@@ -1,0 +1,7 @@
+"""Expressions as source code for other compilers; no backend is needed."""
+
+from __future__ import annotations
+
+from alkahest.emit.c import emit_c, emit_c_expr, emit_c_header, emit_c_program, emit_c_vec
+
+__all__ = ["emit_c", "emit_c_expr", "emit_c_header", "emit_c_program", "emit_c_vec"]
