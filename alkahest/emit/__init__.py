@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from alkahest.emit.c import emit_c, emit_c_expr, emit_c_header, emit_c_program, emit_c_vec
+from alkahest.emit.stablehlo import to_stablehlo
 
-__all__ = ["emit_c", "emit_c_expr", "emit_c_header", "emit_c_program", "emit_c_vec"]
+__all__ = ["emit_c", "emit_c_expr", "emit_c_header", "emit_c_program", "emit_c_vec", "to_stablehlo"]
