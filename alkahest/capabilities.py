@@ -17,7 +17,7 @@ CONTRACT_VERSION = 4
 
 
 def capabilities(*, verify: bool = False) -> dict[str, Any]:
-    """Say what works here: JSON data, made anew by every call.
+    """Say what works here: JSON data, made anew by every call, shown as tables in notebooks.
 
     Args:
         verify: also make the call that each bit promises, which may touch a device; a bit whose
@@ -49,16 +49,17 @@ def capabilities(*, verify: bool = False) -> dict[str, Any]:
     """
     from alkahest._plugins.builtin import BUILTIN_FEATURES
     from alkahest._plugins.registry import registry
+    from alkahest.capability_report import Capabilities
 
     snapshot = registry.snapshot()
     ask = registry.witness if verify else registry.probe
     answers = {bit: ask(bit) for bit in sorted({*BUILTIN_FEATURES, *snapshot.features})}
     backends = _backends(snapshot, answers)
-    return {
-        "contract_version": CONTRACT_VERSION,
-        "features": {bit: answer.ok for bit, answer in answers.items()},
-        "backends": backends,
-        "plugins": [
+    return Capabilities(
+        contract_version=CONTRACT_VERSION,
+        features={bit: answer.ok for bit, answer in answers.items()},
+        backends=backends,
+        plugins=[
             {
                 "name": record.name,
                 "distribution": record.distribution,
@@ -70,10 +71,10 @@ def capabilities(*, verify: bool = False) -> dict[str, Any]:
             }
             for record in snapshot.records
         ],
-        "primitives": _primitives(
+        primitives=_primitives(
             registry, snapshot, [name for name, entry in backends.items() if entry["reachable"]]
         ),
-    }
+    )
 
 
 def _backends(snapshot: Snapshot, answers: dict[str, Probe]) -> dict[str, dict[str, Any]]:

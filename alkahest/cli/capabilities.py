@@ -1,4 +1,4 @@
-"""``alkahest capabilities``: what is reachable here, for people or as JSON."""
+"""``alkahest capabilities``: what is reachable here, for people, as JSON or as a page."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import Any
 
 import alkahest
 from alkahest._plugins.registry import registry
+from alkahest.capability_report import to_page
 from alkahest.cli.layout import MARKS, aligned
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments of ``alkahest capabilities``."""
-    parser.add_argument(
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
         "--json", action="store_true", help="print what alkahest.capabilities() returns"
     )
+    form.add_argument("--html", action="store_true", help="print a page for a browser")
     parser.add_argument(
         "--verify",
         action="store_true",
@@ -26,7 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the capabilities."""
     facts = alkahest.capabilities(verify=options.verify)
-    print(json.dumps(facts, indent=2) if options.json else describe(facts))
+    if options.html:
+        print(to_page(facts, alkahest.__version__), end="")
+    else:
+        print(json.dumps(facts, indent=2) if options.json else describe(facts))
     return 0
 
 
