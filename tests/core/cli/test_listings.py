@@ -62,6 +62,13 @@ def test_capabilities_as_json_are_what_the_function_returns(run: Run) -> None:
         assert json.loads(run("capabilities", "--json").out) == alkahest.capabilities()
 
 
+def test_capabilities_as_a_page_are_html(run: Run) -> None:
+    with isolated_plugins(NullPlugin()):
+        page = run("capabilities", "--html").out
+    assert page.startswith("<!doctype html>")
+    assert "<td>null.compile</td><td>yes</td>" in page
+
+
 def test_capabilities_as_text_say_why_a_bit_is_false(run: Run) -> None:
     refusing = NullPlugin(backend="ill", probe=lambda: Probe(ok=False, detail="it has a cold"))
     with isolated_plugins(NullPlugin(), refusing):
