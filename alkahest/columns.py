@@ -22,6 +22,9 @@ from alkahest.rules import Rules, batch_shape, check_count, check_integers
 _OVERLAP_WORK = 10_000
 """Effort for the exact overlap test of two strided arrays; beyond it they count as overlapping."""
 
+_FEW_PAIRS = 32
+"""Pairs of an output and a column whose memory is compared without further ado."""
+
 
 @attrs.frozen
 class Prepared:
@@ -58,8 +61,8 @@ class Prepared:
         return flat.reshape(self.shape) if self.shape else flat[0]
 
 
-def fast_batch(columns: Sequence[Any], rules: Rules) -> Batch | None:
-    """The batch when every column is a plain 1-D array that needs no work, else None."""
+def fast_batch(columns: Sequence[Any], rules: Rules, out: Any = None) -> Batch | None:
+    """The batch when columns and outputs are plain 1-D arrays that need no work, else None."""
     if len(columns) != len(rules.names) or not columns:
         return None
     first = columns[0]
@@ -74,7 +77,31 @@ def fast_batch(columns: Sequence[Any], rules: Rules) -> Batch | None:
             or not column.flags.aligned
         ):
             return None
-    return Batch(columns=tuple(columns), n=shape[0])
+    if out is None:
+        return Batch(columns=tuple(columns), n=shape[0])
+    targets = tuple(out) if type(out) in (list, tuple) else (out,)
+    if not _are_plain(targets, columns, rules, shape):
+        return None
+    return Batch(columns=tuple(columns), n=shape[0], out=targets)
+
+
+def _are_plain(
+    targets: Sequence[Any], columns: Sequence[Any], rules: Rules, shape: tuple[int, ...]
+) -> bool:
+    """Whether outputs are contiguous, and apart from each other and from the columns."""
+    if len(targets) != len(rules.outputs) or len(targets) * len(columns) > _FEW_PAIRS:
+        return False
+    seen = list(columns)
+    for target, dtype in zip(targets, rules.outputs, strict=True):
+        if type(target) is not np.ndarray or target.dtype is not dtype or target.shape != shape:
+            return False
+        flags = target.flags
+        if not (flags.writeable and flags.aligned and flags.c_contiguous):
+            return False
+        if any(np.may_share_memory(target, other) for other in seen):
+            return False
+        seen.append(target)
+    return True
 
 
 def prepare(

@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from time import perf_counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from alkahest import selection
 from alkahest.arguments import Request, check_casting, device_choice, dtype_name, type_name
-from alkahest.automatic import Automatic, placement_of
-from alkahest.derivative_outputs import evaluated
+from alkahest.automatic import placement_of
 from alkahest.errors import CODES, CodegenError, InputTypeError
-from alkahest.executable import Executable
+from alkahest.evaluation import Evaluation
 from alkahest.program import dumps, loads, lower
 from alkahest.selection import HOST
-from alkahest.splitting import ALL
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from alkahest.derivative_outputs import Layout
-    from alkahest.device_calls import DeviceCall
     from alkahest.expr import Expr
-    from alkahest.plugin import Artifact, BackendInfo, Batch
+    from alkahest.plugin import Artifact
     from alkahest.program import Program
-    from alkahest.rules import Rules
 
 _NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
-_BY_NAME = "asked for by name"
 _LOWERING_CODES = frozenset({"E-JIT-005", "E-JIT-006", "E-JIT-010"})
 
 
@@ -148,36 +139,27 @@ class CompiledFn:
         target: str | None = None,
         options: Mapping[str, Any] = _NO_OPTIONS,
     ) -> None:
-        from alkahest import columns
-        from alkahest.device_calls import DeviceCall
-
-        def compile_for(info: BackendInfo) -> Executable:
-            return Executable(program, info, casting=casting, target=target, options=options)
-
         options = dict(options)
-        self._automatic: Automatic | None = None
-        if backend == selection.AUTO:
-            self._automatic = Automatic(program, compile_for, device)
-            self._executable = self._automatic.first
-        else:
-            self._executable = compile_for(selection.choose(program, backend))
+        self._evaluation = Evaluation(
+            program,
+            backend,
+            single=single,
+            layout=layout,
+            device=device,
+            casting=casting,
+            target=target,
+            options=options,
+        )
         self.program = program
-        self.artifact: Artifact = self._executable.artifact
-        self.backend = self._executable.backend
+        self.artifact: Artifact = self._evaluation.first.artifact
+        self.backend = self._evaluation.first.backend
         self.device = device
         self._single = single
         self._layout = layout
         self._casting = casting
         self._requested_target = target
         self._options = options
-        self._rules = self._executable.rules
-        self._prepare = columns.prepare
-        self._fast_batch = columns.fast_batch
-        self._device_call = DeviceCall
-        self._calls = threading.local()
-        self._fast: dict[int | str | None, tuple[Callable[..., Any], str, str]] = {}
-        if self._executable.on_host:
-            self._executable.prepare(device)  # refuses an ordinal that does not exist
+        self._fast_call: Callable[..., Any] | None = None
 
     @classmethod
     def compile(
@@ -281,25 +263,39 @@ class CompiledFn:
         return 0 if self._layout is None else self._layout.order
 
     @property
+    def fast_call(self) -> Callable[..., Any]:
+        """``fast_call(*columns, out=None)``: as a call, with the least work around it.
+
+        On ``cpu-jit`` a built-in function, made and compiled when it is first asked for; keep it
+        where it is called often. One-dimensional contiguous arrays of the function's dtype take
+        a fraction of a microsecond, whatever else there is goes the usual way. :attr:`report`
+        says nothing about these calls.
+        """
+        if self._fast_call is None:
+            call: Callable[..., Any] = self.__call__
+            if self._layout is None:
+                call = self._evaluation.first.fast_call(call, self._single, self.device)
+            self._fast_call = call
+        return self._fast_call
+
+    @property
+    def llvm_ir(self) -> str:
+        """The generated code as LLVM assembly; AttributeError where the backend has none."""
+        return self._evaluation.first.listing("llvm_ir")
+
+    @property
+    def assembly(self) -> str:
+        """The generated code as the processor's assembly; AttributeError where there is none."""
+        return self._evaluation.first.listing("assembly")
+
+    @property
     def report(self) -> dict[str, Any]:
         """Facts about the calling thread's last call; empty before the first.
 
         Always ``backend``, ``reason`` (why that one), ``device``, ``dtype``, ``n``, ``seconds``;
         the rest is the backend's. ``device="all"`` gives ``devices``, a report for each.
         """
-        last = getattr(self._calls, "last", None)
-        if last is None:
-            return {}
-        backend, reason, device, n, seconds, facts = last
-        return {
-            "backend": backend,
-            "reason": reason,
-            "device": device,
-            "dtype": self.dtype,
-            "n": n,
-            "seconds": seconds,
-            **facts,
-        }
+        return self._evaluation.report()
 
     def __call__(
         self,
@@ -328,11 +324,12 @@ class CompiledFn:
         Raises:
             InputError, InputTypeError: see :func:`alkahest.columns.prepare`.
         """
-        if n is None and threads is None and self._layout is None:
-            result = self._call_fast(columns, out, stream, self.device)
+        evaluation = self._evaluation
+        if n is None and threads is None:
+            result = evaluation.fast(columns, out, stream, self.device)
             if result is not NotImplemented:
                 return result
-        return self._evaluate(columns, True, out, n, stream, threads, self.device)
+        return evaluation.evaluate(columns, True, out, n, stream, threads, self.device)
 
     def call_batch(
         self,
@@ -366,8 +363,8 @@ class CompiledFn:
         """
         where = self.device if device is None else device_choice(device)
         if type(columns) is list or type(columns) is tuple:
-            if n is None and threads is None and self._layout is None:
-                result = self._call_fast(columns, out, stream, where)
+            if n is None and threads is None:
+                result = self._evaluation.fast(columns, out, stream, where)
                 if result is not NotImplemented:
                     return result
         elif getattr(columns, "ndim", 0) != 2 or not hasattr(columns, "__dlpack__"):
@@ -376,102 +373,7 @@ class CompiledFn:
                 f"call_batch needs a list of columns, got {type_name(columns)}",
                 remediation="Pass one column per input: call_batch([xs, ys]).",
             )
-        return self._evaluate(tuple(columns), False, out, n, stream, threads, where)
-
-    def _evaluate(
-        self,
-        columns: Sequence[Any],
-        broadcast: bool,
-        out: Any,
-        n: int | None,
-        stream: Any,
-        threads: int | None,
-        device: int | str | None,
-    ) -> Any:
-        placement, rules, layout = HOST, self._rules, self._layout
-        if self._automatic is not None or device == ALL or rules.placement != HOST:
-            placement = placement_of(
-                [*columns, *(out if isinstance(out, (list, tuple)) else [out])]
-            )
-            if placement != HOST:
-                rules = self._rules_for(placement, device)
-            if rules.placement == placement != HOST:
-                call = self._device_call(
-                    columns, rules, layout, broadcast, out, n, stream, threads, device
-                )
-                return self._queue(call, placement)
-        arrays = None
-        if layout is not None and out is not None:
-            arrays = layout.check(out)
-            out = layout.rows(arrays, rules.outputs)
-        prepared = self._prepare(
-            columns, rules, broadcast=broadcast, out=out, n=n, stream=stream, threads=threads
-        )
-        if layout is None:
-            results = prepared.finish(self._run(prepared.batch, device, placement))
-            return results[0] if self._single else results
-        if arrays is None:
-            return evaluated(
-                layout, prepared, rules.outputs, lambda batch: self._run(batch, device, placement)
-            )
-        prepared.finish(self._run(prepared.batch, device, placement))
-        layout.complete(arrays, rules.outputs)
-        return arrays
-
-    def _rules_for(self, placement: str, device: int | str | None) -> Rules:
-        """What is asked of columns that are on a device."""
-        if device == ALL:
-            raise InputTypeError(
-                "E-INPUT-010",
-                f'device="all" splits columns in host memory; these are on {placement}',
-                remediation="Copy them to host memory, or leave device= out.",
-            )
-        if self._automatic is None:
-            return self._rules
-        return self._automatic.reader(placement, device).rules
-
-    def _queue(self, call: DeviceCall, placement: str) -> Any:
-        """Evaluate where the columns are; the work may still be queued on return."""
-        device, layout = call.device, self._layout
-        executable, reason = self._pick(0, placement, device)
-        queued, seconds, fast = executable.queue(call)
-        facts = queued.report
-        self._calls.last = executable.backend, reason, queued.device, queued.n, seconds, facts
-        if fast is not None and layout is None:
-            self._fast[device] = fast, executable.backend, reason
-        return queued.results[0] if self._single and layout is None else queued.results
-
-    def _call_fast(
-        self, columns: Sequence[Any], out: Any, stream: Any, device: int | str | None
-    ) -> Any:
-        """The result where the columns are just as the backend wants them, or NotImplemented."""
-        on_device = self._fast.get(device)
-        if on_device is not None:
-            fast, backend, reason = on_device
-            start = perf_counter()
-            found = fast(*columns, out=out, stream=stream)
-            if found is not NotImplemented:
-                results, n, facts = found
-                self._calls.last = backend, reason, device, n, perf_counter() - start, facts
-                return results[0] if self._single else results
-        batch = self._fast_batch(columns, self._rules) if out is None and stream is None else None
-        if batch is None:
-            return NotImplemented
-        outputs = self._run(batch, device)
-        return outputs[0] if self._single else outputs
-
-    def _run(
-        self, batch: Batch, device: int | str | None, placement: str = HOST
-    ) -> tuple[NDArray[Any], ...]:
-        executable, reason = self._pick(batch.n, placement, device)
-        outputs, seconds, facts = executable.run(batch, device)
-        self._calls.last = (executable.backend, reason, device, batch.n, seconds, facts)
-        return outputs
-
-    def _pick(self, n: int, placement: str, device: int | str | None) -> tuple[Executable, str]:
-        if self._automatic is None:
-            return self._executable, _BY_NAME
-        return self._automatic.pick(n, placement, device)
+        return self._evaluation.evaluate(tuple(columns), False, out, n, stream, threads, where)
 
     def __repr__(self) -> str:
         return (
@@ -481,7 +383,7 @@ class CompiledFn:
 
     def __reduce__(self) -> tuple[Any, ...]:
         choices = {
-            "backend": selection.AUTO if self._automatic is not None else self.backend,
+            "backend": selection.AUTO if self._evaluation.is_automatic else self.backend,
             "device": self.device,
             "casting": self._casting,
             "target": self._requested_target,

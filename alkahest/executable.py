@@ -121,6 +121,35 @@ class Executable:
         queued = queue(call, cast("DeviceEvaluator", evaluator))
         return queued, perf_counter() - start, getattr(evaluator, "fast_call", None)
 
+    def fast_call(
+        self, fallback: Callable[..., Any], single: bool, device: int | str | None
+    ) -> Callable[..., Any]:
+        """The evaluator's function for the plainest calls, or ``fallback`` where it has none.
+
+        Args:
+            fallback: takes the same arguments, and every call that is not plain.
+            single: whether the one output is returned itself instead of a tuple.
+            device: ordinal, ``"all"``, or None for the backend's default.
+
+        Raises:
+            AlkahestError: the code cannot be made.
+        """
+        make = getattr(self.prepare(device), "make_fast_call", None)
+        found: Callable[..., Any] | None = make and make(fallback, single=single)
+        return found or fallback
+
+    def listing(self, name: str) -> str:
+        """Generated code as text, under the evaluator's name for it.
+
+        Raises:
+            AttributeError: the backend has no such listing.
+            AlkahestError: the code cannot be made.
+        """
+        listing = getattr(self.prepare(None), name, None)
+        if not isinstance(listing, str):
+            raise AttributeError(f"backend {self.backend!r} has no {name} to show", name=name)
+        return listing
+
     def prepare(self, device: int | str | None) -> Evaluator:
         """The evaluator for ``device``, made at the first request.
 

@@ -66,6 +66,8 @@ def choose(program: Program, backend: str = AUTO, placement: str = HOST) -> Back
         return next(fitting(program, placement))
     members = find(backend)
     lowering = [info for info in members if refusal(info, program) is None]
+    if len(lowering) == 1:  # the only one there is to name; probing it may take long
+        return lowering[0]
     if lowering:
         return next((i for i in lowering if registry.reachable(i.name).ok), lowering[0])
     info = members[0]

@@ -2,10 +2,12 @@
 
 The points are cut into one run of neighbours per device, as even as they go, and each device works
 on its own in a thread. Results land in the caller's arrays, so nothing is put together afterwards.
+The devices share the processors of the host too: what copies for them does not wait for one another.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
@@ -67,9 +69,13 @@ class SplitEvaluator:
         names = self.program.output_dtypes
         outputs = batch.out or tuple(np.empty(batch.n, name) for name in names)
         parts = shares(batch.n, len(self.evaluators))
+        threads = batch.threads
+        if threads is None and len(parts) > 1:
+            threads = max(1, _processors() // len(parts))
         batches = [
             attrs.evolve(
                 batch,
+                threads=threads,
                 columns=tuple(column[part] for column in batch.columns),
                 n=part.stop - part.start,
                 out=tuple(output[part] for output in outputs),
@@ -113,6 +119,13 @@ def shares(n: int, devices: int) -> list[slice]:
     used = max(1, min(n, devices))
     cuts = [n * k // used for k in range(used + 1)]
     return [slice(start, stop) for start, stop in pairwise(cuts)]
+
+
+def _processors() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _together(work: Callable[[int], Mapping[str, Any]], count: int) -> list[Mapping[str, Any]]:

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,8 +25,9 @@ from typing import Any
 # Also where Python does not put a script's folder on the path (PYTHONSAFEPATH).
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from gpu_benchmark import contenders, formulae, results
-from gpu_benchmark.device_rows import Plan, measure, release_memory
+from gpu_benchmark import contenders, formulae, machine, results
+from gpu_benchmark.device_rows import Plan, measure, release_memory, warm_up
+from gpu_benchmark.rehearsal import Rehearsal
 from gpu_benchmark.timing import DeviceClock
 
 PARTS = ("rows", "small", "host", "first")
@@ -58,10 +61,16 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"this benchmark needs CuPy and a GPU: {reason}", file=sys.stderr)
         return 2
     contenders.register_plugins()
-    return _run(options, rows, skipped)
+    with contextlib.ExitStack() as opened:
+        return _run(options, rows, skipped, opened)
 
 
-def _run(options: argparse.Namespace, rows: list[formulae.Row], skipped: dict[str, str]) -> int:
+def _run(
+    options: argparse.Namespace,
+    rows: list[formulae.Row],
+    skipped: dict[str, str],
+    opened: contextlib.ExitStack,
+) -> int:
     start = time.perf_counter()
 
     def say(text: str) -> None:
@@ -72,14 +81,18 @@ def _run(options: argparse.Namespace, rows: list[formulae.Row], skipped: dict[st
     quick = options.quick
     limit = options.compile_limit or (QUICK_COMPILE_LIMIT if quick else COMPILE_LIMIT)
     say(f"a peer that needs more than {limit:g} s to compile a row is left out of that row")
+    peers = [name for name in options.peers if name not in skipped]
+    folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="benchmark-jax-"))
     plan = Plan(
-        peers=[name for name in options.peers if name not in skipped],
+        peers=peers,
         points=options.points,
         divisor=formulae.QUICK_DIVISOR if quick else 1,
         repeats=options.repeats,
         compile_limit=limit,
         kernel_only=options.kernel_only,
         options=dict(options.option),
+        rehearsals=_rehearsals(peers, opened),
+        jax_cache=folder,
     )
     document: dict[str, Any] = {
         "schema": results.SCHEMA,
@@ -89,6 +102,7 @@ def _run(options: argparse.Namespace, rows: list[formulae.Row], skipped: dict[st
             "compile_limit_s": limit,
             "options": {key: str(value) for key, value in plan.options.items()},
         },
+        "machine": machine.facts(),
         "skipped": skipped,
         "errors": {},
     }
@@ -104,6 +118,15 @@ def _run(options: argparse.Namespace, rows: list[formulae.Row], skipped: dict[st
     return _finish(document, options.json, say)
 
 
+def _rehearsals(peers: list[str], opened: contextlib.ExitStack) -> dict[str, Rehearsal]:
+    found = {}
+    for name in peers:
+        compiles = contenders.PEERS[name].rehearse
+        if compiles is not None:
+            found[name] = opened.enter_context(contextlib.closing(Rehearsal(compiles)))
+    return found
+
+
 def _steps(
     plan: Plan,
     rows: list[formulae.Row],
@@ -116,6 +139,8 @@ def _steps(
     def on_device() -> Any:
         document["rows"] = []
         clock = DeviceClock()
+        say("first use of everybody")
+        warm_up(rows[0], plan, say)
         for row in rows:
             say(f"row {row.name}")
             try:
@@ -138,8 +163,9 @@ def _steps(
     def host() -> Any:
         from gpu_benchmark import host_arrays
 
-        document["host"] = host_arrays.measure(quick, dict(plan.options), say)
-        yield
+        for record in host_arrays.measure(quick, dict(plan.options), say):
+            document["host"] = record
+            yield
 
     def first() -> Any:
         from gpu_benchmark import first_call
@@ -162,9 +188,6 @@ def _short(record: dict[str, Any]) -> str:
 
 
 def _finish(document: dict[str, Any], path: Path | None, say: Callable[[str], None]) -> int:
-    from gpu_benchmark import machine
-
-    document["machine"] = machine.facts()
     lines = [results.judge(row) for row in document.get("rows", [])]
     document["summary"] = {"geometric_means": results.means(lines)}
     if path:

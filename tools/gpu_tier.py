@@ -1,14 +1,15 @@
 """Prove on a machine with an NVIDIA GPU what the wheels do there.
 
     python tools/gpu_tier.py WHEELS [--target FOLDER] [--no-sanitizers] [--log FOLDER]
-                               [--benchmark FILE] [-- PYTEST...]
+                               [--benchmark FILE] [--accuracy FILE] [-- PYTEST...]
 
 WHEELS is a folder with the wheels of alkahest and its plugins, and of whatever else the machine
 lacks; they are installed with ``pip --no-index --no-deps --target`` and nothing is downloaded. The
 tests in ``tests/gpu`` then run against what was installed, with the device promised, and after
 them compute-sanitizer's tools (``tools/sanitize.py``); with ``--benchmark``, a quick run of
-``benchmarks/gpu.py`` whose JSON goes into FILE. One summary is printed; exits with 0 when
-everything passed.
+``benchmarks/gpu.py`` whose JSON goes into FILE, with ``--accuracy`` a run of
+``benchmarks/accuracy.py``, which fails where an error is above its bound. One summary is printed;
+exits with 0 when everything passed.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--no-sanitizers", action="store_true")
     parser.add_argument("--log", type=Path, help="folder for the sanitizers' complete outputs")
     parser.add_argument("--benchmark", type=Path, metavar="FILE", help="also time, into FILE")
+    parser.add_argument("--accuracy", type=Path, metavar="FILE", help="also measure, into FILE")
     given = sys.argv[1:] if arguments is None else arguments
     end = given.index("--") if "--" in given else len(given)
     options, selection = parser.parse_args(given[:end]), given[end + 1 :]
@@ -108,6 +110,10 @@ def main(arguments: list[str] | None = None) -> int:
     if options.benchmark:
         command = [str(ROOT / "benchmarks" / "gpu.py"), "--quick", "--json", str(options.benchmark)]
         results.append(step("benchmark", command, variables))
+    if options.accuracy:
+        command = [str(ROOT / "benchmarks" / "accuracy.py"), "--quiet"]
+        command += ["--processes", str(os.cpu_count() or 1), "--json", str(options.accuracy)]
+        results.append(step("accuracy", command, variables))
     print("--- summary", *lines, *(line for _, line in results), sep="\n")
     return 0 if all(passed for passed, _ in results) else 1
 

@@ -1,9 +1,9 @@
 """Run the device tests under compute-sanitizer's four tools and judge their summaries.
 
-    python tools/sanitize.py [--sanitizer PATH] [--tool TOOL ...] [pytest arguments]
+    python tools/sanitize.py [--sanitizer PATH] [--tool TOOL ...] [--one-by-one] [pytest arguments]
 
 Each of memcheck, racecheck, initcheck and synccheck runs the tests marked ``sanitize``, with
-``--target-processes all``. A tool passes when pytest passed, every summary it printed counts no
+``--target-processes all``; the four run at once unless told otherwise. A tool passes when pytest passed, every summary it printed counts no
 error, and there is one: a sanitizer that watched nothing prints none. memcheck and initcheck must
 also find the fault of a kernel that has one, which shows that they see this library's launches.
 Exits with 0 when all passed; needs an NVIDIA GPU and an installed alkahest-nvptx.
@@ -17,6 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +32,9 @@ SELECTION = [
     str(ROOT / "tests" / "gpu"),
 ]
 HANGS_AFTER = 1800
+
+FIRST_PORT, PORTS = 49152, 16
+"""The sanitizer's own first port, and how many apart tools are that run at once; each uses ten."""
 
 # "ERROR SUMMARY: 0 errors", "RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:error|hazard)")
@@ -99,6 +103,7 @@ def judge_fault(tool: str, output: str) -> Verdict:
 def run(sanitizer: str, tool: str, command: list[str]) -> tuple[str, int]:
     """Output and exit code of a Python command under ``tool``."""
     options = [sanitizer, "--tool", tool, "--target-processes", "all", "--print-limit", "5"]
+    options += ["--port", str(FIRST_PORT + PORTS * TOOLS.index(tool))]
     done = subprocess.run(
         [*options, sys.executable, *command],
         stdout=subprocess.PIPE,
@@ -112,30 +117,40 @@ def run(sanitizer: str, tool: str, command: list[str]) -> tuple[str, int]:
     return done.stdout, done.returncode
 
 
+def check(sanitizer: str, tool: str, selection: list[str], log: Path | None) -> list[Verdict]:
+    """Run the tests under one tool, and the faulty kernel where it must find something."""
+    output, code = run(sanitizer, tool, ["-m", "pytest", *selection])
+    found = [judge(tool, output, code)]
+    if tool in FAULTS:
+        fault, _ = run(sanitizer, tool, ["-c", FAULTY, str(FAULTS[tool])])
+        found.append(judge_fault(tool, fault))
+        output += fault
+    if log:
+        log.mkdir(parents=True, exist_ok=True)
+        (log / f"{tool}.txt").write_text(output)
+    if not all(verdict.passed for verdict in found):
+        print(output[-6000:])
+    return found
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the tools; returns the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sanitizer", default=find_sanitizer(), help="path of compute-sanitizer")
     parser.add_argument("--tool", action="append", choices=TOOLS, help="only this tool")
     parser.add_argument("--log", type=Path, help="folder for the complete outputs")
+    parser.add_argument("--one-by-one", action="store_true", help="one tool after the other")
     options, selection = parser.parse_known_args(arguments)
     if options.sanitizer is None:
         print("FAIL  compute-sanitizer is not on the path, nor under CUDA_HOME", file=sys.stderr)
         return 1
-    verdicts = []
-    for tool in options.tool or TOOLS:
-        output, code = run(options.sanitizer, tool, ["-m", "pytest", *(selection or SELECTION)])
-        found = [judge(tool, output, code)]
-        if tool in FAULTS:
-            fault, _ = run(options.sanitizer, tool, ["-c", FAULTY, str(FAULTS[tool])])
-            found.append(judge_fault(tool, fault))
-            output += fault
-        if options.log:
-            options.log.mkdir(parents=True, exist_ok=True)
-            (options.log / f"{tool}.txt").write_text(output)
-        if not all(verdict.passed for verdict in found):
-            print(output[-6000:])
-        verdicts += found
+
+    def watch(tool: str) -> list[Verdict]:
+        return check(options.sanitizer, tool, selection or SELECTION, options.log)
+
+    tools = options.tool or TOOLS
+    with ThreadPoolExecutor(1 if options.one_by_one else len(tools)) as pool:
+        verdicts = [verdict for found in pool.map(watch, tools) for verdict in found]
     print(*verdicts, sep="\n")
     return 0 if all(verdict.passed for verdict in verdicts) else 1
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 PATTERN = re.compile(r"[0-9a-f]{64}")
@@ -39,18 +40,37 @@ def check(key: str) -> None:
 
 
 @functools.cache
-def sources(folder: Path) -> str:
-    """A digest that changes whenever a Python file in ``folder`` or below it does.
+def sources(*places: Path) -> str:
+    """A digest that changes whenever a Python file at or below ``places`` does.
 
     As a part of the key, it keeps a checkout that is being edited from running yesterday's code.
     Sizes and times are compared, as Python does for its own compiled files. A process looks once.
+
+    Args:
+        places: folders, and files by themselves.
 
     Raises:
         OSError: a file cannot be examined.
     """
     found = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        status = path.stat()
-        name = path.relative_to(folder).as_posix()
-        found.update(f"{name}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    for number, place in enumerate(places):
+        for name, size, changed in sorted(_python_files(place)):
+            found.update(f"{number}\0{name}\0{size}\0{changed}\n".encode(errors="surrogateescape"))
     return found.hexdigest()
+
+
+def _python_files(place: Path) -> Iterator[tuple[str, int, int]]:
+    """Name below ``place``, bytes and time of each; several times quicker than ``rglob``."""
+    if place.is_file():
+        status = place.stat()
+        yield "", status.st_size, status.st_mtime_ns
+        return
+    pending, start = [str(place)], len(str(place))
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    status = entry.stat()
+                    yield entry.path[start:], status.st_size, status.st_mtime_ns
+                elif entry.name != "__pycache__" and entry.is_dir():
+                    pending.append(entry.path)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from alkahest.calibration.model import Cost, Model, Work
+from alkahest.calibration.model import FILLING_BYTES, FRESH_BYTES, Cost, Model, Work, op_class
 
 Array = NDArray[Any]
 
-_FIXED = 5  # coefficients before those of the operations
+_FIXED = 7  # coefficients before those of the operations
+_FILLING = 6  # position of that of the first transfers
 
 
 class Sample(NamedTuple):
@@ -29,34 +30,48 @@ class Sample(NamedTuple):
     seconds: float
 
 
-def fit(samples: Sequence[Sample]) -> Model:
+def fit(samples: Sequence[Sample], *, one_kernel: bool = False) -> Model:
     """The model whose predictions are closest to the samples, in proportion to their times.
 
     Costs are never negative; what the samples do not tell is 0.
 
     Args:
         samples: of one backend and dtype, at least one; times above 0.
+        one_kernel: whether a call is one kernel on a device, which the first transfers hold up.
+            Operations then cost nothing per call, and per point so little beside the columns that one
+            cost is fitted for all of a class: the sum of many that are noise for the most part
+            would be far too large.
     """
     names = sorted({name for sample in samples for name in sample.work.ops})
+    groups = sorted(set(map(op_class, names))) if one_kernel else names
+    group_of = op_class if one_kernel else str
     seconds = np.array([sample.seconds for sample in samples])
+    rows = np.array([_row(sample, groups, group_of) for sample in samples])
+    rows[:, slice(_FIXED, None, 2) if one_kernel else _FILLING] = 0
     # Dividing by the time makes one percent of a short call as important as of a long one.
-    rows = np.array([_row(sample, names) for sample in samples]) / seconds[:, None]
-    costs = nonnegative_least_squares(rows, np.ones(len(samples))).tolist()
-    calls, units = costs[_FIXED::2], costs[_FIXED + 1 :: 2]
+    costs = nonnegative_least_squares(rows / seconds[:, None], np.ones(len(samples))).tolist()
+    found = dict(zip(groups, map(Cost, costs[_FIXED::2], costs[_FIXED + 1 :: 2]), strict=True))
     return Model(
         call=costs[0],
         read=Cost(costs[1], costs[2]),
         write=Cost(costs[3], costs[4]),
-        ops={name: Cost(c, u) for name, c, u in zip(names, calls, units, strict=True)},
+        fresh=costs[5],
+        filling=costs[_FILLING],
+        ops={name: found[group_of(name)] for name in names},
     )
 
 
-def _row(sample: Sample, names: Sequence[str]) -> list[float]:
+def _row(sample: Sample, groups: Sequence[str], group_of: Callable[[str], str]) -> list[float]:
     """What each coefficient is multiplied by; the order is that of :func:`fit`."""
     work, n = sample.work, float(sample.n)
-    row = [1.0, work.columns_in, n * work.bytes_in, work.columns_out, n * work.bytes_out]
-    for name in names:
-        count = work.ops.get(name, 0)
+    written = n * work.bytes_out
+    row = [1.0, work.columns_in, n * work.bytes_in, work.columns_out, written]
+    row.append(max(0.0, written - FRESH_BYTES))
+    row.append(min(n * work.bytes_in + written, FILLING_BYTES))
+    counts = dict.fromkeys(groups, 0)
+    for name, count in work.ops.items():
+        counts[group_of(name)] += count
+    for count in counts.values():
         row += [count, n * count]
     return row
 

@@ -1,10 +1,10 @@
 """What a call costs on a backend: a linear model, one per backend and dtype.
 
-    seconds = call + columns in + columns out + operations
+    seconds = call + columns in + columns out + first transfers + fresh memory + operations
 
 where every column and every operation costs something once per call and something per byte or per
-point. It knows nothing of caches or of overlap, and is meant to tell backends apart, not to be
-exact.
+point. It knows nothing of caches, of overlap, or of functions whose cost depends on the argument, and is
+meant to tell backends apart, not to be exact.
 """
 
 from __future__ import annotations
@@ -23,6 +23,18 @@ if TYPE_CHECKING:
     from alkahest.program import Instruction, Program
 
 BYTES = {"bool": 1, "float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
+
+FRESH_BYTES = 1 << 20
+"""Bytes of all outputs together that the allocator is likely to have at hand.
+
+Beyond, the system has to provide memory, page by page, and takes it back afterwards.
+"""
+
+FILLING_BYTES = 1 << 20
+"""Bytes of all columns together until transfers to a device and back are under way.
+
+Their first mebibyte costs several times what later ones do: nothing overlaps yet.
+"""
 
 _MULTIPLIED = 4
 """Largest exponent of a power that backends compute by multiplication."""
@@ -79,12 +91,16 @@ class Model:
         call: seconds of a call that does nothing.
         read: cost of an input column in host memory, which for a device includes the transfer.
         write: cost of an output column in host memory, likewise.
+        filling: seconds per byte of the first :data:`FILLING_BYTES` of all columns, besides.
+        fresh: seconds per byte of the outputs beyond :data:`FRESH_BYTES`, besides.
         ops: operation -> cost. What is not there costs what is typical of its class.
     """
 
     call: float
     read: Cost
     write: Cost
+    filling: float = 0.0
+    fresh: float = 0.0
     ops: Mapping[str, Cost]
 
     def seconds(self, work: Work, n: int, *, moves: bool = True) -> float:
@@ -99,6 +115,8 @@ class Model:
         if moves:
             total += work.columns_in * self.read.call + n * work.bytes_in * self.read.unit
             total += work.columns_out * self.write.call + n * work.bytes_out * self.write.unit
+            total += min(n * (work.bytes_in + work.bytes_out), FILLING_BYTES) * self.filling
+            total += max(0, n * work.bytes_out - FRESH_BYTES) * self.fresh
         for name, count in work.ops.items():
             cost = self.cost(name)
             total += count * (cost.call + n * cost.unit)
@@ -182,6 +200,8 @@ def _median(costs: list[Cost]) -> Cost:
 def coefficients(model: Model) -> Iterator[float]:
     """Every number of ``model``."""
     yield model.call
+    yield model.filling
+    yield model.fresh
     for cost in (model.read, model.write, *model.ops.values()):
         yield cost.call
         yield cost.unit
@@ -189,6 +209,8 @@ def coefficients(model: Model) -> Iterator[float]:
 
 __all__ = [
     "BYTES",
+    "FILLING_BYTES",
+    "FRESH_BYTES",
     "BackendModel",
     "Calibration",
     "Cost",

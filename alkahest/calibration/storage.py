@@ -27,7 +27,7 @@ from alkahest.errors import IoError
 
 VARIABLE = "ALKAHEST_CALIBRATION"
 OFF = "off"
-VERSION = 1
+VERSION = 2
 
 _PROCESSOR_KEYS = ("model name", "Hardware", "cpu model", "CPU part")
 
@@ -166,6 +166,8 @@ def _model_data(model: Model) -> dict[str, Any]:
         "call": model.call,
         "read": [model.read.call, model.read.unit],
         "write": [model.write.call, model.write.unit],
+        "filling": model.filling,
+        "fresh": model.fresh,
         "ops": {name: [cost.call, cost.unit] for name, cost in model.ops.items()},
     }
 
@@ -175,6 +177,8 @@ def _model(data: Any) -> Model:
         call=float(data["call"]),
         read=_cost(data["read"]),
         write=_cost(data["write"]),
+        filling=float(data["filling"]),
+        fresh=float(data["fresh"]),
         ops={str(name): _cost(pair) for name, pair in data["ops"].items()},
     )
     if not all(math.isfinite(value) and value >= 0 for value in coefficients(model)):

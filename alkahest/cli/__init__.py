@@ -32,3 +32,11 @@ def interrupted() -> int:
     """Say that the user stopped the command, and return its exit code."""
     print("alkahest: interrupted", file=sys.stderr)
     return INTERRUPTED
+
+
+def is_this_process() -> bool:
+    """Whether the process was started as the command, not as a program that imports the library."""
+    program = sys.argv[0] if sys.argv else ""
+    if program == "-m":  # Python sets the path of the module once it has found it
+        return "alkahest" in sys.orig_argv
+    return program.replace("\\", "/").rpartition("/")[2] in ("alkahest", "alkahest.exe")

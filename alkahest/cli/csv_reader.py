@@ -52,6 +52,7 @@ class CsvSource:
         try:
             with self._explained():
                 header = next((fields for fields in self._reader if fields), None)
+                self._begun = _Begun.read(self._reader)
             if header is None:
                 raise IoError(
                     "E-IO-003",
@@ -65,7 +66,9 @@ class CsvSource:
             raise
 
     def number_type(self, name: str) -> np.dtype[Any]:
-        """Text says nothing about its type before it is read: float64."""
+        """float64, unless the first row has no number there."""
+        if self._begun.row is not None and len(self._begun.row) == len(self.columns):
+            self._number(self._begun.row[self.columns.index(name)], name, 0, self._begun.lines)
         return np.dtype(np.float64)
 
     def carried_type(self, name: str) -> None:
@@ -74,13 +77,13 @@ class CsvSource:
     def chunks(self, numbers: Sequence[str], carried: Sequence[str], rows: int) -> Iterator[Chunk]:
         """See :meth:`alkahest.cli.tables.Source.chunks`."""
         places = {name: position for position, name in enumerate(self.columns)}
+        begun = self._begun
         while True:
-            first_line = self._reader.line_num + 1
             with self._explained():
-                read = list(islice(self._reader, rows))
+                read = [*begun.rows, *islice(self._reader, rows - len(begun.rows[-1:]))]
             if not read:
                 return
-            lines = _Lines(read, first_line)
+            lines = _Lines(read, begun.first_line)
             kept = self._rectangular(read, lines)
             if kept:
                 yield Chunk(
@@ -90,6 +93,7 @@ class CsvSource:
                     position=self._bytes.tell() if self._seekable else 0,
                 )
             self._row += len(kept)
+            begun = _Begun([], self._reader.line_num + 1)
 
     def close(self) -> None:
         """Close the file."""
@@ -182,6 +186,27 @@ class CsvSource:
                 f"{self._path}, line {self._reader.line_num}: {error}",
                 remediation="Look for a quote that is not closed or not doubled.",
             ) from None
+
+
+class _Begun:
+    """Rows that were read to see what the table holds: blank ones, and the first that is not."""
+
+    def __init__(self, rows: Rows, first_line: int) -> None:
+        self.rows = rows
+        self.first_line = first_line
+        self.row = rows[-1] if rows and rows[-1] else None
+        self.lines = _Lines(rows, first_line)
+
+    @classmethod
+    def read(cls, reader: Any) -> _Begun:
+        """Read on to the first row, which is the last of the rows; they are blank without any."""
+        first_line = reader.line_num + 1
+        rows: Rows = []
+        for fields in reader:
+            rows.append(fields)
+            if fields:
+                break
+        return cls(rows, first_line)
 
 
 class _Lines:

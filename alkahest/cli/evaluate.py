@@ -29,6 +29,7 @@ from alkahest.cli.tables import (
 from alkahest.compiled import compile_expr
 from alkahest.errors import InputError, InputTypeError, IoError
 from alkahest.ops import DTYPES
+from alkahest.splitting import ALL
 
 _EXAMPLES = """\
 examples:
@@ -82,7 +83,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dtype", choices=DTYPES, default="float64", help="default: float64")
     parser.add_argument(
-        "--device", type=_ordinal, metavar="N", help="ordinal of the device to run on"
+        "--device",
+        type=_device,
+        metavar="N",
+        help="ordinal of the device to run on, or 'all' to share the rows among all of them",
     )
     parser.add_argument(
         "--format",
@@ -272,13 +276,17 @@ def _misplaced(option: str, reason: str) -> InputError:
     return InputError("E-INPUT-011", f"{option} {reason}", remediation="See alkahest eval --help.")
 
 
-def _ordinal(text: str) -> int:
+def _device(text: str) -> int | str:
+    return ALL if text == ALL else _number(text, f"is neither a whole number from 0 on nor {ALL!r}")
+
+
+def _number(text: str, fault: str = "is not a whole number from 0 on") -> int:
     if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+        raise argparse.ArgumentTypeError(f"{text!r} {fault}")
     return int(text)
 
 
 def _positive(text: str) -> int:
-    if _ordinal(text) < 1:
+    if _number(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
     return int(text)

@@ -92,7 +92,8 @@ class Source(Protocol):
         """Dtype of a column of numbers.
 
         Raises:
-            IoError: E-IO-005 when the column's type is not a number's, as far as the header tells.
+            IoError: E-IO-005 when the column's type is not a number's, as far as the
+                header tells, or in a CSV file the first row.
         """
         ...
 

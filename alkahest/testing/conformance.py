@@ -21,7 +21,7 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
@@ -29,55 +29,24 @@ import alkahest
 from alkahest._plugins import calls
 from alkahest._plugins.registry import registry
 from alkahest.errors import CODES, AlkahestError, InputError
-from alkahest.ops import DTYPES, OPS, Exactness, Op, Signature
-from alkahest.plugin import Batch, DeviceInfo, Evaluator, Support
-from alkahest.program import Instruction, Program, lower
-from alkahest.testing import oracle, special
-from alkahest.testing.complex_conformance import ComplexConformance
-from alkahest.testing.programs import FORMULAE, POWERS, chain, single
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from alkahest.ops import DTYPES, OPS
+from alkahest.plugin import Batch, DeviceInfo
+from alkahest.program import Instruction, Program
+from alkahest.testing.accuracy_conformance import AccuracyConformance
+from alkahest.testing.programs import chain, single
 
 HEAVY_MODULES = ("numpy", "scipy", "llvmlite", "numba", "cuda", "cupy", "torch", "jax")
 SIZES = (1, 2, 31, 32, 33, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 65537)
-REAL_DTYPES = ("float64", "float32")
 
 
-class BackendConformance(ComplexConformance):
+class BackendConformance(AccuracyConformance):
     """Subclass it, name the backend, run pytest.
 
     Attributes:
-        backend: name of a registered backend.
         plugin_module: the module that the entry point names, or None when there is none.
-        samples: random points per operation and dtype.
-        float32_ulp: bound for float32 results, in ulps of float32.
     """
 
-    backend: ClassVar[str]
     plugin_module: ClassVar[str | None] = None
-    samples: ClassVar[int] = 64
-    float32_ulp: ClassVar[float] = 16.0
-
-    # How a program runs; a subclass may replace these two
-
-    def evaluator(self, program: Program) -> Evaluator:
-        """An evaluator of ``program``, through the plugin's hooks."""
-        artifact = calls.codegen(self.backend, program, None, {})
-        return calls.make_evaluator(self.backend, artifact, None)
-
-    def run(self, program: Program, *columns: Any) -> tuple[NDArray[Any], ...]:
-        """Outputs of ``program`` over ``columns``, which are converted to its dtype."""
-        import numpy as np
-
-        arrays = tuple(np.asarray(column, dtype=program.dtype) for column in columns)
-        n = len(arrays[0]) if arrays else 1
-        return self.evaluator(program).evaluate(Batch(columns=arrays, n=n)).outputs
-
-    @property
-    def support(self) -> Support:
-        """The backend's tables, with automatic refusals."""
-        return registry.support(self.backend)
 
     # Registration
 
@@ -146,70 +115,6 @@ class BackendConformance(ComplexConformance):
         with pytest.raises(AlkahestError) as caught:
             CompiledFn.from_program(program, backend=self.backend)
         return caught.value
-
-    @pytest.mark.parametrize("dtype", REAL_DTYPES)
-    @pytest.mark.parametrize("op", OPS)
-    def test_values_are_within_the_bound_of_the_operation(self, op: str, dtype: str) -> None:
-        row = OPS[op]
-        if dtype not in self.support.lowers.get(op, ()) or row.signature in _NOT_REAL:
-            assert not self._is_claimed(row, dtype)
-            return
-        for parameter in POWERS if row.has_parameter else (None,):
-            points = _points(row, parameter, self.samples, dtype)
-            (got,) = self.run(single(op, dtype, parameter), *zip(*points, strict=True))
-            for point, value in zip(points, got.tolist(), strict=True):
-                self._check(row, dtype, point, parameter, value)
-
-    def _is_claimed(self, row: Op, dtype: str) -> bool:
-        return row.signature not in _NOT_REAL and dtype in self.support.lowers.get(row.name, ())
-
-    def _check(
-        self, row: Op, dtype: str, point: oracle.Point, parameter: int | None, value: Any
-    ) -> None:
-        operands = [x > 0 if i in _truths(row) else x for i, x in enumerate(point)]
-        want = oracle.exact(row.name, operands, parameter)
-        shown = f"{row.name}{point} with {parameter} is {value}, not {want}"
-        if isinstance(value, bool):
-            assert value == want, shown
-            return
-        allowed = oracle.bound(row)
-        if dtype == "float32" and allowed > 0.5:
-            allowed = self.float32_ulp
-        error = oracle.error_in_ulps(value, want, dtype, oracle.scale(row))
-        assert error <= allowed, f"{shown} ({error:.2f} ulp, {allowed} allowed)"
-
-    @pytest.mark.parametrize("case", special.CASES, ids=str)
-    def test_special_values_are_those_of_the_standard(self, case: special.Case) -> None:
-        if "float64" not in self.support.lowers.get(case.op, ()):
-            assert case.op in self.support.refuses
-            return
-        program = single(case.op, "float64", case.parameter)
-        (got,) = self.run(program, *([x] for x in case.operands))
-        value, row = float(got[0]), OPS[case.op]
-        landmarks = (0.0,) if row.exactness is Exactness.SPECIAL else (0.0, 1.0, -1.0)
-        if row.ulp and math.isfinite(case.value) and case.value not in landmarks:
-            assert oracle.error_in_ulps(value, case.value) <= row.ulp, str(case)
-        else:
-            assert special.same(value, case.value), f"{case} gave {value}"
-
-    # Whole programs
-
-    @pytest.mark.parametrize("name", FORMULAE)
-    def test_formulae_agree_with_arbitrary_precision(self, name: str) -> None:
-        import numpy as np
-
-        x, y = alkahest.symbols("x y")
-        pool = x.pool
-        program = lower([alkahest.parse(FORMULAE[name], pool)], [x, y])
-        if not program.ops_used <= {o for o, d in self.support.lowers.items() if "float64" in d}:
-            assert program.ops_used & self.support.refuses.keys()
-            return
-        generator = np.random.default_rng(7)
-        points = generator.uniform(-5, 5, (2, 257))
-        (got,) = self.run(program, *points)
-        for row in range(points.shape[1]):
-            want = oracle.evaluate(program, points[:, row].tolist())[0]
-            assert abs(got[row] - want) <= 1e-13 * max(1, abs(want)), points[:, row]
 
     def test_a_program_of_twenty_thousand_instructions_runs(self) -> None:
         program = chain(10_000)
@@ -298,26 +203,6 @@ class BackendConformance(ComplexConformance):
         copy = pickle.loads(pickle.dumps(fn))
         assert copy.backend == fn.backend
         assert copy.program == fn.program
-
-
-_NOT_REAL = frozenset({Signature.BUILD})
-
-
-def _truths(row: Op) -> frozenset[int]:
-    if row.signature is Signature.LOGIC:
-        return frozenset(range(row.arity))
-    return frozenset({0}) if row.signature is Signature.SELECT else frozenset()
-
-
-def _points(row: Op, parameter: int | None, count: int, dtype: str) -> list[oracle.Point]:
-    points = oracle.samples(row.name, count, dtype=dtype)
-    if parameter is not None and abs(parameter) > 30:
-        # Bases whose power neither overflows nor vanishes, so that digits are compared.
-        reach = 30.0 / abs(parameter)
-        points = [(math.copysign(math.exp(p[0] / 30 * reach), p[0]),) for p in points]
-        if dtype == "float32":
-            points = [(oracle.to_float32(p[0]),) for p in points]
-    return points
 
 
 def _increment() -> Program:

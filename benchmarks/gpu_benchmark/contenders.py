@@ -17,7 +17,7 @@ import attrs
 import alkahest
 from alkahest import ExprPool
 from alkahest.program import Program
-from gpu_benchmark import statements
+from gpu_benchmark import rehearsal, statements
 from gpu_benchmark.formulae import Row
 from gpu_benchmark.timing import DeviceClock, Run
 
@@ -45,6 +45,7 @@ class Problem:
         inputs: CuPy arrays, float64, shape (points,).
         outputs: CuPy arrays of the same kind, for whoever can write into given arrays.
         options: keyword arguments for ``alkahest.compile_expr``.
+        jax_cache: folder of what JAX has compiled already, or "".
     """
 
     row: Row
@@ -52,6 +53,7 @@ class Problem:
     inputs: Sequence[Any]
     outputs: Sequence[Any]
     options: Mapping[str, Any] = attrs.field(factory=dict)
+    jax_cache: str = ""
 
 
 def _by_events(clock: DeviceClock, run: Run) -> float:
@@ -137,10 +139,8 @@ def jax_jit(problem: Problem) -> Contender:
     import cupy
     import jax
 
-    jax.config.update("jax_enable_x64", True)
-    compiled = jax.jit(
-        define("function", statements.array_function(problem.program), m=_jax_names())
-    )
+    use_jax_cache(problem.jax_cache)
+    compiled = jax_function(problem.program)
     arrays = [jax.dlpack.from_dlpack(array) for array in problem.inputs]
 
     def results(given: Any) -> list[Any]:
@@ -152,6 +152,24 @@ def jax_jit(problem: Problem) -> Contender:
         time=lambda clock, run: clock.wall_time(run, jax.block_until_ready),
         clock="wall",
     )
+
+
+def use_jax_cache(folder: str) -> None:
+    """Double precision, and compiled functions kept in ``folder`` unless it is ""."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    if folder:
+        jax.config.update("jax_compilation_cache_dir", folder)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def jax_function(program: Program) -> Any:
+    """The statements of a program under ``jax.jit``."""
+    import jax
+
+    return jax.jit(define("function", statements.array_function(program), m=_jax_names()))
 
 
 def _jax_names() -> types.SimpleNamespace:
@@ -207,17 +225,20 @@ class Peer:
         module: what is imported to see whether it is there.
         distribution: whose version is noted.
         make: prepares a problem.
+        rehearse: compiles a row in a process of its own, where that cannot be interrupted in this
+            one: ``rehearse(row, points, folder)``, see :mod:`gpu_benchmark.rehearsal`.
     """
 
     module: str
     distribution: str
     make: Callable[[Problem], Contender]
+    rehearse: Callable[..., None] | None = None
 
 
 PEERS: Mapping[str, Peer] = {
     "cupy": Peer("cupy", "cupy", cupy_elementwise),
     "torch": Peer("torch", "torch", torch_compile),
-    "jax": Peer("jax", "jax", jax_jit),
+    "jax": Peer("jax", "jax", jax_jit, rehearsal.jax_compiled),
     "numba": Peer("numba.cuda", "numba-cuda", numba_cuda),
 }
 """The peers by name."""

@@ -21,12 +21,16 @@ from gpu_benchmark.contenders import (
     describe,
 )
 from gpu_benchmark.formulae import Row
+from gpu_benchmark.rehearsal import Rehearsal
 from gpu_benchmark.timing import DeviceClock, OutOfTime, deadline, interleaved
 
 RELATIVE, OF_LARGEST = 1e-8, 1e-10
 """Two results agree when they differ by less than this share of the value, plus this share of the
 largest value of the output. It catches wrong formulae and missing points; accuracy has tests of its
 own."""
+
+WARM_UP_LIMIT = 90.0
+"""Seconds that a contender may take for its first row."""
 
 _COPIED = 1 << 27
 _SAMPLE = 1 << 15
@@ -52,6 +56,8 @@ class Plan:
         compile_limit: seconds that a contender has to compile, run once and be checked.
         kernel_only: also time our kernel without the call.
         options: for our compiler.
+        rehearsals: peers that compile in another process first, by name.
+        jax_cache: folder where that process and this one keep what JAX has compiled, or "".
     """
 
     peers: Sequence[str]
@@ -61,6 +67,8 @@ class Plan:
     compile_limit: float
     kernel_only: bool
     options: Mapping[str, Any]
+    rehearsals: Mapping[str, Rehearsal] = attrs.field(factory=dict)
+    jax_cache: str = ""
 
     def makers(self) -> dict[str, Callable[[Problem], Contender]]:
         """Everybody who takes part, ourselves first."""
@@ -91,6 +99,22 @@ def measure(row: Row, plan: Plan, clock: DeviceClock, say: Callable[[str], None]
     return record
 
 
+def warm_up(row: Row, plan: Plan, say: Callable[[str], None]) -> None:
+    """Have everybody compile a small row, so that no row is charged for the first one's imports."""
+    problem = _problem(row, attrs.evolve(plan, points=1000))
+    for name, make in plan.makers().items():
+        start = time.perf_counter()
+        try:
+            with deadline(WARM_UP_LIMIT):
+                contender = make(problem)
+                contender.results(contender.run())
+        except OutOfTime:
+            say(f"  {name} is not done with a small row after {WARM_UP_LIMIT:g} s")
+        except Exception as error:  # noqa: BLE001 - the rows will show it
+            say(f"  {name}: {describe(error)}")
+        say(f"  {name} is ready after {time.perf_counter() - start:.1f} s")
+
+
 def _columns_moved(program: Program) -> int:
     """Columns that a launch has to read or write at least; one that no output needs is not read."""
     read = {a for instruction in program.code for a in instruction.args} | set(program.outputs)
@@ -113,7 +137,14 @@ def _problem(row: Row, plan: Plan) -> Problem:
         column += low
         inputs.append(column)
     outputs = [cupy.empty(points) for _ in program.outputs]
-    return Problem(row=row, program=program, inputs=inputs, outputs=outputs, options=plan.options)
+    return Problem(
+        row=row,
+        program=program,
+        inputs=inputs,
+        outputs=outputs,
+        options=plan.options,
+        jax_cache=plan.jax_cache,
+    )
 
 
 def _ready(
@@ -125,6 +156,9 @@ def _ready(
     for name, make in plan.makers().items():
         start = time.perf_counter()
         try:
+            if name in plan.rehearsals:
+                row, points = problem.row.name, len(problem.inputs[0])
+                plan.rehearsals[name].within(plan.compile_limit, row, points, plan.jax_cache)
             with deadline(plan.compile_limit):
                 contender = make(problem)
                 check.contender(contender)

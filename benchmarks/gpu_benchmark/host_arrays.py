@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -50,8 +50,10 @@ class Link:
             stream.synchronize()
 
 
-def measure(quick: bool, options: dict[str, Any], say: Callable[[str], None]) -> dict[str, Any]:
-    """The record of this part: rates of the link, and one row for every size."""
+def measure(
+    quick: bool, options: dict[str, Any], say: Callable[[str], None]
+) -> Iterator[dict[str, Any]]:
+    """The record of this part, once for every size that it has grown by: rates of the link, sizes."""
     link = Link()
     most = 4 * _PIECE
     rates = {
@@ -70,7 +72,7 @@ def measure(quick: bool, options: dict[str, Any], say: Callable[[str], None]) ->
     for points in QUICK_SIZES if quick else SIZES:
         say(f"host arrays, {points} points")
         record["sizes"].append(_size(row, points, quick, link, options, say))
-    return record
+        yield record
 
 
 def _size(

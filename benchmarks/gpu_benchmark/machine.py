@@ -23,7 +23,7 @@ def facts() -> dict[str, Any]:
     runtime = cupy.cuda.runtime
     properties = runtime.getDeviceProperties(0)
     return {
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        **host(),
         "device": properties["name"].decode(),
         "compute_capability": f"{properties['major']}.{properties['minor']}",
         "multiprocessors": int(properties["multiProcessorCount"]),
@@ -31,6 +31,13 @@ def facts() -> dict[str, Any]:
         "driver": _driver_version(),
         "driver_cuda": _dotted(runtime.driverGetVersion()),
         "runtime_cuda": _dotted(runtime.runtimeGetVersion()),
+    }
+
+
+def host() -> dict[str, Any]:
+    """What there is to say without a GPU."""
+    return {
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "processor": _processor(),
         "cores": os.cpu_count(),
         "system": platform.platform(),

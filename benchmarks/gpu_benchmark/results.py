@@ -180,7 +180,7 @@ def host_table(document: Mapping[str, Any]) -> Table:
         "CuPy plain, ms",
         "CuPy over ours",
     )
-    return Table("Host arrays, in and out", heading, cells)
+    return Table(_dated("Host arrays, in and out", document, "host"), heading, cells)
 
 
 def overhead_table(document: Mapping[str, Any]) -> Table:
@@ -197,7 +197,13 @@ def overhead_table(document: Mapping[str, Any]) -> Table:
         for name in dict.fromkeys([*first, *small])
     ]
     heading = ("", "first call, ms", "from the disk cache, ms", "a call of 1000 points, µs")
-    return Table("First call, and host time of a small call", heading, cells)
+    caption = _dated("First call", document, "first_call")
+    return Table(f"{caption}, and host time of a small call", heading, cells)
+
+
+def _dated(caption: str, document: Mapping[str, Any], part: str) -> str:
+    date = document.get("dates", {}).get(part)
+    return f"{caption} ({date})" if date else caption
 
 
 def tables(document: Mapping[str, Any]) -> list[Table]:
@@ -209,6 +215,49 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
         summary_table(document),
     ]
     return [table for table in found if table.cells]
+
+
+PARTS = ("rows", "small_batches", "host", "first_call")
+"""Of a document, each of which a run may have been asked to leave out."""
+
+
+def merged(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One document of several, which were taken in parts: of every part the first that there is.
+
+    What is from another run than the first document's has its date in ``dates``.
+    """
+    result = dict(documents[0])
+    dates: dict[str, str] = {}
+    for part in PARTS:
+        for document in documents:
+            if part in document:
+                result[part] = document[part]
+                if document is not documents[0]:
+                    dates[part] = document.get("machine", {}).get("date", "no date")
+                break
+    return {**result, "dates": dates}
+
+
+def left_out(document: Mapping[str, Any]) -> list[str]:
+    """Who is missing from which row, and why; one text for each reason."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for row in document.get("rows", []):
+        for name, contender in row.get("contenders", {}).items():
+            if "error" in contender:
+                reasons.setdefault((name, contender["error"]), []).append(row["name"])
+    found = [f"{name}, {', '.join(rows)}: {why}" for (name, why), rows in reasons.items()]
+    found += [f"{name}: {why}" for name, why in document.get("skipped", {}).items()]
+    return found
+
+
+def page(document: Mapping[str, Any], picture: str) -> str:
+    """The results for the documentation, with the picture of that name."""
+    parts = [about(document), f"![Times over ours, by row and library]({picture})"]
+    parts += [markdown(table) for table in reversed(tables(document))]
+    missing = left_out(document)
+    if missing:
+        parts.append("Left out:\n\n" + "\n".join(f"- {text}" for text in missing))
+    return "\n\n".join(parts)
 
 
 def plain(table: Table) -> str:

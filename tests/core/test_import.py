@@ -107,10 +107,10 @@ def test_type_checkers_read_the_names_that_exist():
     )
     from alkahest._plugins.builtin import BUILTIN_FEATURES
 
-    assert declared == sorted(declared)
+    assert len(declared) == len(set(declared))
     assert set(declared) == (
         set(alkahest.PUBLIC_NAMES) - set(alkahest._HOMES["alkahest.expr"].split())
-    ) | set(BUILTIN_FEATURES["cuda"].exports)
+    ).union(BUILTIN_FEATURES["cuda"].exports, BUILTIN_FEATURES["groebner"].exports)
 
 
 def test_a_star_import_leaves_the_names_of_python_alone():

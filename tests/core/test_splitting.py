@@ -12,6 +12,7 @@ import pytest
 from arithmetic import Arithmetic, ArithmeticEvaluator
 from refusals import refused
 
+from alkahest import splitting
 from alkahest.compiled import compile_expr
 from alkahest.errors import CudaError
 from alkahest.expr import ExprPool
@@ -82,6 +83,20 @@ def test_the_outputs_are_those_of_one_device(count: int) -> None:
     assert np.array_equal(product, np.arange(101.0) * 2)
     assert [len(device.batches) for device in devices] == [1] * count
     assert sum(device.batches[0].n for device in devices) == 101
+
+
+@pytest.mark.parametrize(
+    ("processors", "count", "threads"), [(16, 1, None), (16, 2, 8), (16, 3, 5), (2, 8, 1)]
+)
+def test_devices_share_the_processors(
+    monkeypatch: pytest.MonkeyPatch, processors: int, count: int, threads: int | None
+) -> None:
+    monkeypatch.setattr(splitting, "_processors", lambda: processors)
+    devices = [Device(k) for k in range(count)]
+    over(devices).evaluate(batch(100))
+    assert {device.batches[0].threads for device in devices} == {threads}
+    over(devices).evaluate(batch(100, threads=7))
+    assert {device.batches[1].threads for device in devices} == {7}
 
 
 def test_every_device_writes_into_the_callers_arrays() -> None:

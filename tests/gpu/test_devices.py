@@ -135,14 +135,12 @@ def test_other_threads_run_while_a_batch_is_on_the_device(fn) -> None:
         done.set()
 
     thread = threading.Thread(target=batch)
-    start = time.perf_counter()
     thread.start()
     while not done.is_set():
         time.sleep(0.001)
         ticks += 1
-    elapsed = time.perf_counter() - start
     thread.join()
-    assert ticks > 100 * elapsed  # a held interpreter lock would leave a few ticks in all
+    assert ticks > 20  # a held interpreter lock would leave one or two for every batch
 
 
 def test_the_callers_context_is_current_again_afterwards(fn, devices: int) -> None:

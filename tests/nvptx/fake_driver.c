@@ -469,7 +469,10 @@ static CUresult cuMemsetD8Async(uintptr_t to, unsigned char value, size_t size, 
 
 /* Code */
 
-static CUresult load(const char *code)
+#define CUBIN "\x7f" "cubin " /* machine code is the PTX behind these bytes */
+
+/* Whether the driver takes PTX; machine code has been taken before. */
+static CUresult check(const char *code)
 {
     const char *version = strstr(code, ".version ");
     const char *target = strstr(code, ".target ");
@@ -478,13 +481,24 @@ static CUresult load(const char *code)
     char name[16] = "";
     sscanf(version, ".version %d.%d", &major, &minor);
     sscanf(target, ".target %15[a-z0-9_]", name);
-    record("load %s %d.%d\n", name, major, minor);
+    int compiled = !strncmp(code, CUBIN, sizeof CUBIN - 1);
+    record("%s %s %d.%d\n", compiled ? "load" : "compile", name, major, minor);
+    if (compiled) return SUCCESS;
     if (major * 10 + minor > setting("FAKE_CUDA_NEWEST_PTX", 1000)) return UNSUPPORTED_PTX;
-    if (strstr(code, "alkahest_nothing")) return setting("FAKE_CUDA_LOAD_ANY", SUCCESS);
+    return setting("FAKE_CUDA_LOAD_ANY", SUCCESS);
+}
+
+static int to_compile; /* whether PTX was loaded, which is compiled when the kernel is asked for */
+
+static CUresult load(const char *code)
+{
+    CUresult result = check(code);
+    to_compile = strncmp(code, CUBIN, sizeof CUBIN - 1);
+    if (result || strstr(code, "alkahest_nothing")) return result;
     parameters = 0;
     for (const char *p = code; (p = strstr(p, "alkahest_eval_param_")); p++)
         if (atoi(p + 20) >= parameters) parameters = atoi(p + 20) + 1;
-    return setting("FAKE_CUDA_LOAD", setting("FAKE_CUDA_LOAD_ANY", SUCCESS));
+    return setting("FAKE_CUDA_LOAD", SUCCESS);
 }
 
 static CUresult cuLibraryLoadData(void **library, const void *code, void *o, void *ov, unsigned no,
@@ -506,19 +520,52 @@ static CUresult cuKernelGetFunction(void **function, void *kernel)
 {
     LIVE(CURRENT, INVALID_CONTEXT);
     *function = kernel;
-    return setting("FAKE_CUDA_COMPILE", SUCCESS);
+    return to_compile ? setting("FAKE_CUDA_COMPILE", SUCCESS) : SUCCESS;
 }
 
-static CUresult cuModuleLoadDataEx(void **module, const void *code, unsigned n, const int *options, void **values)
+static CUresult cuKernelGetAttribute(int *value, int attribute, void *kernel, int device)
 {
-    const char *log = getenv("FAKE_CUDA_JIT_LOG");
-    for (unsigned i = 0; i < n; i++)
-        if (options[i] == 5 && log) strcpy(values[i], log); /* CU_JIT_ERROR_LOG_BUFFER */
-    *module = NULL;
-    return setting("FAKE_CUDA_LOAD", setting("FAKE_CUDA_COMPILE", SUCCESS));
+    *value = 32;
+    return SUCCESS;
 }
 
-static CUresult cuModuleUnload(void *module) { return SUCCESS; }
+/* The compiler: one input, and machine code that is as long as the PTX and a little more. */
+
+typedef struct { char *log; } Linking;
+
+static CUresult cuLinkCreate(unsigned n, const int *options, void **values, Linking **state)
+{
+    LIVE(CURRENT, INVALID_CONTEXT);
+    *state = calloc(1, sizeof **state);
+    for (unsigned i = 0; i < n; i++)
+        if (options[i] == 5) (*state)->log = values[i]; /* CU_JIT_ERROR_LOG_BUFFER */
+    return SUCCESS;
+}
+
+static char *made; /* what the last linking made */
+
+static CUresult cuLinkAddData(Linking *state, int kind, const char *code, size_t size, const char *name,
+                              unsigned n, const int *options, void **values)
+{
+    if (kind != 1 /* CU_JIT_INPUT_PTX */) return INVALID_VALUE;
+    free(made);
+    made = malloc(sizeof CUBIN + size);
+    sprintf(made, CUBIN "%.*s", (int)size, code);
+    CUresult result = check(made + sizeof CUBIN - 1);
+    if (result == SUCCESS) result = setting("FAKE_CUDA_COMPILE", SUCCESS);
+    const char *log = getenv("FAKE_CUDA_JIT_LOG");
+    if (result && log && state->log) strcpy(state->log, log);
+    return result;
+}
+
+static CUresult cuLinkComplete(Linking *state, void **code, size_t *size)
+{
+    *code = made;
+    *size = strlen(made);
+    return SUCCESS;
+}
+
+static CUresult cuLinkDestroy(Linking *state) { free(state); return broken; }
 
 static CUresult launch(unsigned grid, unsigned block, void *stream, void **arguments)
 {
@@ -573,8 +620,8 @@ static const struct { const char *name; void *address; } functions[] = {
     F(cuMemHostUnregister), F(cuPointerGetAttribute), F(cuMemGetInfo), F(cuMemAlloc), F(cuMemFree), F(cuMemFreeAsync), F(cuMemAllocFromPoolAsync),
     F(cuMemPoolCreate), F(cuMemPoolSetAccess), F(cuMemPoolDestroy), F(cuMemPoolSetAttribute), F(cuMemPoolGetAttribute),
     F(cuMemcpyHtoDAsync), F(cuMemcpyDtoHAsync), F(cuMemcpyDtoDAsync), F(cuMemsetD8Async), F(cuLibraryLoadData),
-    F(cuLibraryUnload), F(cuLibraryGetKernel), F(cuKernelGetFunction), F(cuModuleLoadDataEx),
-    F(cuModuleUnload), F(cuLaunchKernelEx), F(cuLaunchKernel), F(cuEventQuery),
+    F(cuLibraryUnload), F(cuLibraryGetKernel), F(cuKernelGetFunction), F(cuKernelGetAttribute), F(cuLinkCreate), F(cuLinkAddData),
+    F(cuLinkComplete), F(cuLinkDestroy), F(cuLaunchKernelEx), F(cuLaunchKernel), F(cuEventQuery),
     F(cuStreamWaitEvent), F(cuPointerGetAttributes),
 #undef F
 };

@@ -97,8 +97,37 @@ def test_what_is_no_integer_is_no_ordinal(xy, ordinal) -> None:
 
 
 def test_a_device_that_is_no_integer_is_refused_when_compiling(xy) -> None:
-    with pytest.raises(InputTypeError, match="'cuda:0' is not a device ordinal"):
+    with pytest.raises(InputTypeError, match="device must be an ordinal, 'all' or None"):
         ak.compile_cuda(xy[0], xy, device="cuda:0")
+
+
+def test_derivatives_are_outputs_of_the_same_kernel(xy) -> None:
+    x, y = xy
+    fn = ak.compile_cuda(x * x * y, xy, derivatives=2, target="sm_80")
+    assert (fn.derivatives, fn.n_outputs) == (2, 1 + 2 + 3)
+    assert fn.ptx.count(".entry") == 1
+    one = ak.compile_cuda([x * y, x + y], xy, derivatives=1, wrt=[y])
+    assert (one.derivatives, one.n_outputs) == (1, 4)
+    same = ak.compile_expr(x * x * y, xy, backend="nvptx", derivatives=2, target="sm_80")
+    assert fn.ptx == same.artifact.code
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [({"derivatives": 3}, "E-INPUT-011"), ({"derivatives": 1, "wrt": [2]}, "E-INPUT-007")],
+)
+def test_derivatives_that_there_are_not_are_refused(xy, options, code) -> None:
+    with pytest.raises(ak.AlkahestError) as caught:
+        ak.compile_cuda(xy[0], xy, **options)
+    assert caught.value.code == code
+
+
+def test_addresses_need_one_device(xy) -> None:
+    fn = ak.compile_cuda(xy[0] * xy[1], xy, device="all")
+    assert fn.device == "all"
+    with pytest.raises(InputError, match="addresses are on one device") as caught:
+        fn.call_device_ptrs([0, 0], 1, [0])
+    assert caught.value.code == "E-INPUT-011"
 
 
 def test_the_count_is_a_number_and_never_an_exception() -> None:

@@ -337,7 +337,7 @@ def test_the_second_call_of_a_kind_asks_the_driver_for_a_launch_only(
         "    Device(0).set_current()\n"
         "    out = cupy.empty(1000)\n"
         "    fn(xs, ys)\n"
-        "    calls = fn._fast[None][0]._plans\n"
+        "    calls = fn._evaluation._fast[None][0]._plans\n"
         "    result = [fn(xs, ys, out=out) is out, right(out), right(fn.call_batch([xs, ys])),\n"
         "              len(calls), fn.report['n']]\n"
         "    from cuda.bindings import driver\n"
@@ -367,7 +367,7 @@ def test_what_is_not_the_fast_case_is_taken_all_the_same(two_gpus: FakeGpuChild,
         "    Device(0).set_current()\n"
         "    try:\n"
         "        fn(xs, ys)\n"
-        "        fast = fn._fast[None][0](xs, ys) is not NotImplemented\n"
+        "        fast = fn._evaluation._fast[None][0](xs, ys) is not NotImplemented\n"
         f"        {call}\n"
         "        result = [fast, fn.report['launches']]\n"
         "    finally:\n"
@@ -407,6 +407,27 @@ def test_threads_launch_fast_calls_at_once_with_right_values(two_gpus: FakeGpuCh
         "        result = all(pool.map(work, range(32)))"
     )
     assert two_gpus.ask(code)
+
+
+def test_launches_are_remembered_by_address_and_not_without_end(two_gpus: FakeGpuChild) -> None:
+    code = CUPY + (
+        "    from alkahest.backends.nvptx import fastcalls\n"
+        "    from cuda.core import Device\n"
+        "    from cuda.bindings import driver\n"
+        "    Device(0).set_current()\n"
+        "    fn(xs, ys)\n"
+        "    (plan,) = [fn._evaluation._fast[None][0]._plan(type(xs))]\n"
+        "    outs = [cupy.empty(1000) for _ in range(fastcalls.REMEMBERED + 44)]\n"
+        "    result = [all(plan((xs, ys), out) is not NotImplemented for out in outs)]\n"
+        "    result += [all(map(right, outs)), len(plan._ready)]\n"
+        "    xs.values[:] = 0\n"
+        "    plan((xs, ys), outs[-1])\n"
+        "    result += [right(outs[-1], 0*XS), len(plan._ready)]\n"
+        "    half = plan((xs[:500], ys[:500]), outs[-1][:500])\n"
+        "    result += [half[1], len(plan._ready)]\n"
+        "    driver.cuCtxSetCurrent(0)"
+    )
+    assert two_gpus.ask(code) == [True, True, 44, True, 44, 500, 45]
 
 
 # Addresses

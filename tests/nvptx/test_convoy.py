@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
-from convoybench import LANE, POINTS, Bench, ProductAndSum
-from fakelink import FakeLane
+from convoybench import POINTS, Bench, ProductAndSum
 
 import alkahest as ak
 from alkahest.backends.nvptx import convoy
-from alkahest.backends.nvptx.chunks import Place
-from alkahest.backends.nvptx.crew import Job
+from alkahest.backends.nvptx.chunks import Cut, Place
 from alkahest.errors import CudaError
 from alkahest.program import lower
 
@@ -36,8 +35,6 @@ def bench(two: Bench) -> Bench:
     two.driver.failing.clear()
     two.driver.grids.clear()
     two.driver.copied = {"upload": [], "download": []}
-    for lane in two.lanes:
-        lane.settled = 0
     return two
 
 
@@ -138,6 +135,19 @@ def test_page_locked_columns_are_copied_by_the_device_and_not_by_the_host(bench:
         check(xs, ys, [values, less])
 
 
+@pytest.mark.parametrize("copied", [0, 2])
+def test_a_kernel_can_work_on_the_memory_of_the_host(bench: Bench, copied: int) -> None:
+    for n in SIZES:
+        xs, ys = columns_of(n)
+        values, less = np.empty(n), np.empty(n, bool)
+        bench.run([xs, ys], [values, less], copied=copied)
+        check(xs, ys, [values, less])
+    chunks = sum(-(-n // POINTS) for n in SIZES)
+    assert bench.driver.calls["launch"] == chunks
+    assert bench.driver.calls["upload"] == (chunks if copied else 0)
+    assert bench.driver.calls["download"] == 0
+
+
 def test_a_column_may_be_the_output(bench: Bench) -> None:
     n = 7 * POINTS + 1
     xs, ys = columns_of(n)
@@ -175,7 +185,7 @@ def test_the_same_lanes_serve_programs_with_any_number_of_columns(bench: Bench) 
     for _ in range(2):
         for other in others:
             outputs = [np.empty(n) for _ in other.program.outputs]
-            assert bench.crew.run(Job(other.convoy([xs], outputs)))
+            assert other.run_on(bench, other.convoy([xs], outputs))
             steps = range(len(outputs))
             want = [xs + k if other.with_table else xs * 2**k for k in steps]
             assert all(np.array_equal(outputs[k], want[k]) for k in steps)
@@ -185,11 +195,22 @@ def test_the_same_lanes_serve_programs_with_any_number_of_columns(bench: Bench) 
 
 
 def test_the_last_chunk_has_its_own_grid(bench: Bench) -> None:
-    for n, grids in ((2 * POINTS, [7, 7]), (2 * POINTS + 1, [5, 7, 7]), (3, [5])):
+    for n, grids in ((2 * POINTS, [7, 7]), (2 * POINTS + 1, [5, 7, 7]), (3, [6])):
         bench.driver.grids.clear()
         xs, ys = columns_of(n)
         bench.run([xs, ys], [np.empty(n), np.empty(n, bool)], points=POINTS)
         assert sorted(bench.driver.grids) == grids
+
+
+@pytest.mark.parametrize("n", [1, 8, 9, 9 + POINTS - 1, 9 + POINTS, 9 + POINTS + 1, 1000])
+def test_the_first_chunk_may_be_smaller_than_the_others(bench: Bench, n: int) -> None:
+    xs, ys = columns_of(n)
+    values, less = np.full(n + 1, -7.0), np.zeros(n + 1, bool)
+    bench.run([xs, ys], [values[:-1], less[:-1]], cut=Cut(n, POINTS, 9))
+    check(xs, ys, [values[:-1], less[:-1]])
+    assert values[-1] == -7
+    whole, rest = divmod(max(0, n - 9), POINTS)
+    assert Counter(bench.driver.grids) == Counter({6: 1, 7: whole, 5: rest > 0}) - Counter()
 
 
 def test_times_are_taken_of_each_phase(bench: Bench) -> None:
@@ -226,9 +247,9 @@ def test_a_failing_step_is_reported_and_leaves_nothing_in_flight(
         bench.run([xs, ys], outputs)
     assert caught.value.code == code
     assert "CUDA_ERROR_LAUNCH_FAILED (719)" in caught.value.message
-    assert sum(lane.settled for lane in bench.lanes) >= 1
-    begun, ended = bench.driver.calls["record"], bench.driver.calls["wait"]
-    assert begun - ended <= sum(lane.settled for lane in bench.lanes)
+    settled = bench.driver.calls["settle"]
+    assert settled >= 1
+    assert bench.driver.calls["record"] - bench.driver.calls["wait"] <= settled
     bench.driver.failing = {}
     bench.run([xs, ys], outputs)
     check(xs, ys, outputs)
@@ -242,16 +263,6 @@ def test_a_refused_copy_is_no_failed_kernel(bench: Bench, monkeypatch: pytest.Mo
         with pytest.raises(CudaError, match=r"CUDA_ERROR_INVALID_VALUE \(1\)") as caught:
             bench.run([xs, ys], [np.empty(100), np.empty(100, bool)])
         assert caught.value.code == "E-CUDA-003"
-
-
-def test_a_stopped_convoy_begins_nothing_and_settles_what_it_began(bench: Bench) -> None:
-    xs, ys = columns_of(1000)
-    made = bench.convoy([xs, ys], [np.empty(1000), np.empty(1000, bool)])
-    made.stop()
-    lanes = [FakeLane(LANE), FakeLane(LANE)]
-    made.carry(lanes)
-    assert bench.driver.calls["launch"] == 0
-    assert [lane.settled for lane in lanes] == [0, 0]
 
 
 # Several callers

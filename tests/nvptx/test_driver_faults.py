@@ -105,16 +105,17 @@ def test_a_driver_older_than_the_calls_that_are_made_counts_no_device(
     ("code", "name"),
     [("222", "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"), ("209", "CUDA_ERROR_NO_BINARY_FOR_GPU")],
 )
-def test_a_driver_that_takes_no_kernel_counts_no_device(
-    unusable: FakeGpuChild, code: str, name: str
-) -> None:
-    settings = {"FAKE_CUDA_INIT": "0", "FAKE_CUDA_LOAD_ANY": code}
-    assert unusable.ask(COUNT, **settings) == 0
-    error = refusal(unusable, **settings)
-    features = unusable.ask("result = ak.capabilities(verify=True)['features']", **settings)
+def test_a_driver_that_takes_no_kernel_counts_no_device(child, code: str, name: str) -> None:
+    with child(FAKE_CUDA_LOAD_ANY=code, ALKAHEST_CACHE_DIR="off") as process:
+        assert process.ask(COUNT) == 0
+        error = refusal(process)
+        features = process.ask("result = ak.capabilities(verify=True)['features']")
+        rows = process.ask(DIAGNOSE)
     assert error.code == "E-CUDA-003"
     assert f"{name} ({code})" in error.message
     assert features["cuda"] is False
+    assert rows["CUDA driver"][0] is False
+    assert f"cuLibraryLoadData: {name} ({code})" in rows["CUDA driver"][1]
 
 
 def test_a_device_that_is_too_old_is_not_counted_nor_those_behind_it(child) -> None:
@@ -199,7 +200,7 @@ def test_a_driver_that_starts_late_is_found_then(child) -> None:
 
 def test_code_that_the_driver_is_too_old_for_is_reported_with_versions_and_remedy(child) -> None:
     settings = {"FAKE_CUDA_NEWEST_PTX": "70", "FAKE_CUDA_VERSION": "13000"}
-    with child(**settings) as process:
+    with child(**settings, ALKAHEST_CACHE_DIR="off") as process:
         error = refusal(process)
     assert error.code == "E-CUDA-003"
     assert "CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)" in error.message
@@ -221,13 +222,20 @@ def test_an_old_driver_gets_code_of_a_target_that_it_knows(child) -> None:
         assert "load sm_90 7.8" in process.calls()
 
 
-@pytest.mark.parametrize("stage", ["FAKE_CUDA_LOAD", "FAKE_CUDA_COMPILE"])
-def test_code_that_does_not_compile_is_reported_with_the_compilers_log(two_gpus, stage) -> None:
-    settings = {stage: "218", "FAKE_CUDA_JIT_LOG": "ptxas fatal: line 7"}
-    error = refusal(two_gpus, **settings)
+def test_code_that_does_not_compile_is_reported_with_the_compilers_log(two_gpus) -> None:
+    settings = {"FAKE_CUDA_COMPILE": "218", "FAKE_CUDA_JIT_LOG": "ptxas fatal: line 7"}
+    error = refusal(two_gpus, ALKAHEST_CACHE_DIR="off", **settings)
     assert error.code == "E-CUDA-003"
-    assert "CUDA_ERROR_INVALID_PTX (218)" in error.message
+    assert "cuLinkAddData: CUDA_ERROR_INVALID_PTX (218)" in error.message
     assert error.message.endswith("the driver's compiler says: ptxas fatal: line 7")
+    assert two_gpus.ask(CALL) == [21.0, 42.0]
+
+
+def test_machine_code_that_does_not_load_is_reported(two_gpus) -> None:
+    error = refusal(two_gpus, FAKE_CUDA_LOAD="209")
+    assert error.code == "E-CUDA-003"
+    assert "CUDA_ERROR_NO_BINARY_FOR_GPU (209)" in error.message
+    assert "loading code for sm_90" in error.message
     assert two_gpus.ask(CALL) == [21.0, 42.0]
 
 

@@ -1,10 +1,12 @@
 """The emulated device: how it runs kernels, and what it takes a GPU's instructions for."""
 
 import ctypes
+import gc
 import math
 import random
 import re
 import threading
+import weakref
 from fractions import Fraction
 
 import numpy as np
@@ -272,3 +274,14 @@ def test_long_integers_carry():
             halves = (ctypes.c_uint64 * 2)()
             function(halves, *operands)
             assert halves[0] + halves[1] * width == exact(*operands) % width**2, name
+
+
+def test_an_evaluator_in_a_cycle_of_garbage_is_collected():
+    # LLVM's objects crash when they are given back in another order than they depend on.
+    for _ in range(3):
+        cycle = [EmulatedEvaluator(program("x*y"))]
+        gone = weakref.ref(cycle[0])
+        cycle.append(cycle)
+        del cycle
+        gc.collect()
+        assert gone() is None

@@ -126,12 +126,40 @@ result = [np.array_equal(fn.call_batch(columns), want), fn.report["chunks"] > 1]
     assert three_threads.ask(code, FAKE_CUDA_TABLE="520") == [True, True]
 
 
+def test_a_batch_that_is_not_large_is_not_copied_by_the_device(
+    three_threads: FakeGpuChild,
+) -> None:
+    mapped = SETUP + "hostbatch.MAPPED_CREW_BYTES = 24 * n\n"
+    assert three_threads.ask(mapped + "result = right(fn.call_batch([xs, ys]))")
+    calls = three_threads.calls()
+    assert count(calls, "launch") > 1
+    assert count(calls, "upload") == count(calls, "download") == 0
+    assert three_threads.ask(mapped + "result = right(fn.call_batch([xs, 3.0]), xs, 3.0)")
+    assert count(three_threads.calls(), "upload") == 1
+    longer = "more = np.arange(n + 1.0)\nresult = right(fn.call_batch([more, more]), more, more)"
+    assert three_threads.ask(mapped + longer)
+    calls = three_threads.calls()
+    assert count(calls, "upload") == count(calls, "download") == count(calls, "launch")
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_call_may_ask_for_fewer_threads(three_threads: FakeGpuChild, threads: int) -> None:
     code = SETUP + f"result = right(fn.call_batch([xs, ys], threads={threads}))"
     assert three_threads.ask(code)
     streams = {call.split()[-1] for call in three_threads.calls() if call.startswith("launch")}
     assert len(streams) <= 2 * threads
+
+
+def test_two_devices_share_a_large_batch(child) -> None:
+    with child(FAKE_CUDA_COUNT="2", **THREE) as process:
+        code = SETUP + (
+            "out = np.empty(n)\n"
+            "fn.call_batch([xs, ys], device='all', out=out)\n"
+            "parts = fn.report['devices']\n"
+            "result = [right(out), [p['device'] for p in parts], [p['n'] for p in parts]]"
+        )
+        for _ in range(2):
+            assert process.ask(code) == [True, [0, 1], [100_001, 100_002]]
 
 
 def test_the_work_waits_for_the_callers_stream(three_threads: FakeGpuChild) -> None:

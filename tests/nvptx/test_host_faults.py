@@ -11,7 +11,7 @@ from hostbatches import CALL, SETUP, THREE, count
 
 FAULTS = {
     "FAKE_CUDA_STREAM": ("2", "E-CUDA-003", "creating a stream"),
-    "FAKE_CUDA_EVENT": ("2", "E-CUDA-003", "creating a stream"),
+    "FAKE_CUDA_EVENT": ("2", "E-CUDA-003", "creating an event"),
     "FAKE_CUDA_LOCK": ("2", "E-CUDA-003", r"allocating \d+ bytes of page-locked memory"),
     "FAKE_CUDA_ALLOC": ("2", "E-CUDA-003", r"allocating \d+ bytes on"),
     "FAKE_CUDA_COPY": ("1", "E-CUDA-003", "copying columns to"),
@@ -112,3 +112,18 @@ result = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), right(fn.call_batch(
     with child(**THREE) as process:
         assert process.ask(code) == [7, True]
         assert count(process.calls(), "unlock") == 0
+
+
+def test_a_process_may_end_while_its_threads_are_at_work(child) -> None:
+    code = SETUP + (
+        "import time\n"
+        "threading.Thread(target=fn.call_batch, args=([xs, ys],), daemon=True).start()\n"
+        "copying = lambda: sum('copy' in t.name for t in threading.enumerate())\n"
+        "end = time.monotonic() + 30\n"
+        "while copying() < 3 and time.monotonic() < end: time.sleep(0.01)\n"
+        "time.sleep(0.3)\n"
+        "result = copying()"
+    )
+    with child(FAKE_CUDA_SLEEP_MS="100", ALKAHEST_CUDA_CHUNK="1000", **THREE) as process:
+        assert process.ask(code) == 3
+    assert count(process.calls(), "unlock") == 0  # they are still using it

@@ -2,10 +2,12 @@
 
 import re
 
+import attrs
 import pytest
 
 from alkahest import ExprPool, parse
 from alkahest.backends.nvptx import libdevice, module, targets
+from alkahest.backends.nvptx.access import Access
 from alkahest.backends.nvptx.accuracy import MODES, STRICT
 from alkahest.backends.nvptx.lowerings import DTYPES, LOWERINGS
 from alkahest.backends.nvptx.probe import every_operation
@@ -138,12 +140,14 @@ def test_few_calls_are_inlined_and_many_stay_functions():
         dtype="float64",
         inputs=("x",),
         constants=(),
-        code=tuple(Instruction("erf", (k,)) for k in range(module.INLINED_CALLS + 1)),
-        outputs=(module.INLINED_CALLS + 1,),
+        code=tuple(Instruction("erf", (k,)) for k in range(1000)),
+        outputs=(1000,),
     ).verify()
-    assert ".func" not in module.generate(program, None, {}).code
+    one_point = attrs.evolve(Access.plain(program), points=1)
+    assert ".func" not in module.generate(program, None, {}, one_point).code
     artifact = module.generate(many, None, {})
-    assert artifact.code.count("__nv_erf(\n") == 1
+    assert artifact.code.count(" alkahest_call_erf(\n") == 1
+    assert artifact.code.count("call.uni") == 1000
     assert artifact.metadata["inlined"] is False
 
 

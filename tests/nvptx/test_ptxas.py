@@ -1,15 +1,18 @@
 """NVIDIA's assembler accepts the code for every target; it needs no GPU."""
 
 import importlib.util
+import re
 import subprocess
 from pathlib import Path
 
+import attrs
 import pytest
 
 from alkahest import ExprPool, parse
 from alkahest.backends.nvptx import module, targets
 from alkahest.backends.nvptx.accuracy import MODES
 from alkahest.backends.nvptx.lowerings import DTYPES
+from alkahest.backends.nvptx.machinecode import is_changed_by_linking
 from alkahest.backends.nvptx.probe import every_operation
 from alkahest.program import lower
 
@@ -85,3 +88,26 @@ def test_six_hundred_columns_assemble(target, assemble):
 
 def test_a_kernel_without_large_arguments_needs_no_stack(assemble):
     assert "0 bytes stack frame, 0 bytes spill stores" in assemble(kernel("exp(x)*erf(x)", "sm_75"))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_what_is_linked_is_the_same_to_the_register(dtype, mode, ptxas, tmp_path):
+    def code(instructions):
+        outputs = tuple(range(first, first + 1 + len(instructions)))
+        program = attrs.evolve(whole, code=(whole.code[0], *instructions), outputs=outputs)
+        return module.generate(program, "sm_90", {"accuracy": mode}).code
+
+    whole = every_operation(dtype)
+    first = whole.first_instruction
+    alone = [i for i in whole.code[1:] if not is_changed_by_linking(code([i]).encode())]
+    assert len(alone) > 20
+    (tmp_path / "kernel.ptx").write_text(code(alone))
+    command = [ptxas, "-v", "-arch=sm_90", tmp_path / "kernel.ptx", "-o", tmp_path / "kernel.cubin"]
+    said = [
+        subprocess.run([*command, *how], capture_output=True, text=True, check=True).stderr
+        for how in ([], ["--compile-only"])
+    ]
+    loaded, linked = (re.findall(r"Used \d+ registers|\d+ bytes stack frame", s) for s in said)
+    assert loaded == linked
+    assert len(loaded) == 2

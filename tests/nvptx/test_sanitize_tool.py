@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -63,3 +65,26 @@ def test_without_the_sanitizer_the_tool_fails(
     monkeypatch.setattr(sanitize, "find_sanitizer", lambda: None)
     assert sanitize.main([]) == 1
     assert "compute-sanitizer is not on the path" in capsys.readouterr().err
+
+
+def test_the_selection_has_complex_kernels_and_every_shape(sanitize: ModuleType) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", *sanitize.SELECTION],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        cwd=sanitize.ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for part in (
+        "test_complex.py::test_complex_operations_agree_with_the_reference[mul-complex64]",
+        "test_complex.py::test_complex_operations_agree_with_the_reference[tanh-complex128]",
+        "test_shapes.py::test_a_kernel_of_every_shape_gives_the_right_values[strided-complex64]",
+        "test_shapes.py::test_a_kernel_of_every_shape_gives_the_right_values[in place-float64]",
+        "test_shapes.py::test_columns_of_other_dtypes_are_converted_by_the_kernel[3-int8]",
+        "test_shapes.py::test_addresses_of_many_columns_come_in_a_table[complex128]",
+        "test_shapes.py::test_near_and_far_arguments_are_computed_in_every_mode[float64-fast]",
+        "test_host_arrays.py::",
+    ):
+        assert part in done.stdout
+    assert "test_huge.py" not in done.stdout

@@ -9,10 +9,9 @@ from functools import cache, partial
 import numpy as np
 from fakelink import FakeDriver, FakeLane, at
 
-from alkahest.backends.nvptx import carrier
-from alkahest.backends.nvptx.chunks import Manifest, Place, Track
+from alkahest.backends.nvptx.chunks import Cut, Manifest, Place, Track
 from alkahest.backends.nvptx.convoy import Convoy
-from alkahest.backends.nvptx.crew import Crew, Job
+from alkahest.backends.nvptx.crew import Crew
 from alkahest.backends.nvptx.emulate import EmulatedEvaluator
 from alkahest.plugin import Batch, Evaluator, Outcome
 from alkahest.program import Program
@@ -60,12 +59,14 @@ class Bench:
 
         self.program = program
         self.with_table = with_table
-        self.driver = FakeDriver(kernel, inputs + len(program.outputs), with_table=with_table)
+        self.kernel = kernel
+        self.driver = FakeDriver(kernel, len(self.arrays), with_table=with_table)
         self.lanes: list[FakeLane] = []
         self.crew: Crew[FakeLane] = Crew(
             "test-convoy",
             open_lane=self._open,
             within=contextlib.nullcontext,
+            driver=lambda: self.driver.record,
             threads=3,
             depth=2,
         )
@@ -81,6 +82,10 @@ class Bench:
         outputs: Sequence[np.ndarray],
         places: Sequence[Place] = (),
         points: int = POINTS,
+        *,
+        cut: Cut | None = None,
+        copied: int | None = None,
+        threads: int | None = None,
     ) -> Convoy:
         """The chunks of a batch whose arrays travel as ``places`` says; staged by default."""
         arrays = (*columns, *outputs)
@@ -98,14 +103,14 @@ class Bench:
         return Convoy(
             Manifest(tracks, self.with_table),
             arrays,
-            points=points,
+            cut=Cut.even(len(arrays[0]), points) if cut is None else cut,
             spread={k: values.ctypes.data for k, values in spread.items()},
             kernel=1,
             block=128,
-            grids=(7, 5),
-            carry=carrier.carry(),
-            driver=self.driver.record,
+            grids=(7, 6, 5),
             where="device 3, Bench",
+            copied=copied,
+            threads=threads,
         )
 
     def run(
@@ -114,12 +119,30 @@ class Bench:
         outputs: Sequence[np.ndarray],
         places: Sequence[Place] = (),
         points: int = POINTS,
+        *,
+        cut: Cut | None = None,
+        copied: int | None = None,
     ) -> Convoy:
         """Carry a batch; no thread may have written behind the memory of a lane."""
-        made = self.convoy(columns, outputs, places, points)
-        assert self.crew.run(Job(made))
+        made = self.convoy(columns, outputs, places, points, cut=cut, copied=copied)
+        assert self.crew.run(made)
+        made.check()
         assert all(lane.is_intact() for lane in self.lanes)
         return made
+
+    def run_on(self, other: Bench, made: Convoy) -> bool:
+        """Carry a batch of ours with the threads and lanes of another."""
+        count = made.record.arrays
+        other.driver.load(self.kernel, count, with_table=self.with_table)
+        try:
+            return other.crew.run(made)
+        finally:
+            other.driver.load(other.kernel, len(other.arrays), with_table=other.with_table)
+
+    @property
+    def arrays(self) -> tuple[object, ...]:
+        """What the kernel reads and writes."""
+        return (*self.program.inputs, *self.program.outputs)
 
     def close(self) -> None:
         """End the threads."""

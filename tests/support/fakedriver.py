@@ -9,9 +9,9 @@ FAKE_CUDA_CAPABILITY   compute capabilities, ``"90,75"`` for 9.0 and 7.5
 FAKE_CUDA_VERSION      of the driver, 13000; FAKE_CUDA_VERSION_CODE: what asking for it returns
 FAKE_CUDA_MISSING      names of functions that it lacks
 FAKE_CUDA_CONTEXT      code that creating a context returns
-FAKE_CUDA_LOAD_ANY     code for loading any PTX; FAKE_CUDA_LOAD: only for generated kernels
+FAKE_CUDA_LOAD_ANY     code for any PTX; FAKE_CUDA_LOAD: for loading machine code of generated kernels
 FAKE_CUDA_NEWEST_PTX   78: newer ISA versions than 7.8 give 222
-FAKE_CUDA_COMPILE      code that compiling a loaded kernel returns; FAKE_CUDA_JIT_LOG: its log
+FAKE_CUDA_COMPILE      code that compiling PTX returns; FAKE_CUDA_JIT_LOG: its log
 FAKE_CUDA_LAUNCH       code of launches; 719 is sticky. FAKE_CUDA_FAILS: found when synchronising
 FAKE_CUDA_ALLOC        code of allocations; FAKE_CUDA_LOCK: of those of page-locked memory
 FAKE_CUDA_COPY         code of copies; FAKE_CUDA_DOWNLOAD: only of those from the device

@@ -10,7 +10,6 @@ import ctypes
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -30,28 +29,18 @@ _SIGNATURES = {
     "launch": (_P, _U, _U, _U, _U, _U, _U, _U, _P, _P, _P),
     "record": (_P, _P),
     "wait": (_P,),
+    "settle": (_P,),
 }
 
 
 class FakeLane:
-    """A lane whose memory on the device is other memory of the host.
-
-    Attributes:
-        settled: how often something had to be waited for because of an error.
-    """
+    """A lane whose memory on the device is other memory of the host."""
 
     def __init__(self, size: int) -> None:
         self.host = np.full(size + 256, 0xFF, np.uint8)
         self.on_device = np.full(size + 256, 0xFF, np.uint8)
         host, device = (array.ctypes.data for array in (self.host, self.on_device))
-        self.block = SimpleNamespace(host=self.host, host_address=host, address=device)
-        self.stream = SimpleNamespace(handle=id(self))
         self.rig = Rig(host=host, device=device, queue=1, event=2)
-        self.settled = 0
-
-    def settle(self) -> None:
-        """Count."""
-        self.settled += 1
 
     def is_intact(self) -> bool:
         """Whether nothing was written behind the memory."""
@@ -80,9 +69,7 @@ class FakeDriver:
         self.copied: dict[str, list[int]] = {"upload": [], "download": []}
         self.grids: list[int] = []
         self.failing: dict[str, int] = {}
-        self._kernel = kernel
-        self._arguments = arguments
-        self._with_table = with_table
+        self.load(kernel, arguments, with_table=with_table)
         self._lock = threading.Lock()
         self._functions = {
             name: ctypes.CFUNCTYPE(ctypes.c_int, *types)(getattr(self, f"_{name}"))
@@ -92,6 +79,12 @@ class FakeDriver:
             name: ctypes.cast(function, _P).value for name, function in self._functions.items()
         }
         self.record = Driver(**addresses, clock=carrier.clock())
+
+    def load(self, kernel: Kernel, arguments: int, *, with_table: bool = False) -> None:
+        """Have launches do something else from now on."""
+        self._kernel = kernel
+        self._arguments = arguments
+        self._with_table = with_table
 
     def _fails(self, name: str) -> bool:
         with self._lock:
@@ -129,6 +122,9 @@ class FakeDriver:
 
     def _wait(self, event: int) -> int:
         return FAILED if self._fails("wait") else 0
+
+    def _settle(self, stream: int) -> int:
+        return FAILED if self._fails("settle") else 0
 
 
 def at(address: int, dtype: str, n: int) -> np.ndarray:

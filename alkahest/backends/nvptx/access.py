@@ -80,18 +80,19 @@ class Access:
     in_place: bool = False
 
     @classmethod
-    def plain(cls, program: Program, mode: str = DEFAULT) -> Access:
+    def plain(cls, program: Program, mode: str = DEFAULT, points: int | None = None) -> Access:
         """Contiguous and aligned columns of the program's dtype, and outputs apart from them.
 
         Args:
             program: what is evaluated.
             mode: the accuracy mode, on which the best number of points per thread depends.
+            points: that number, where it is known; finding it takes long for large programs.
         """
         return cls(
             ((program.dtype, CONTIGUOUS),) * len(program.inputs),
             (CONTIGUOUS,) * len(program.outputs),
             tuple(range(len(program.outputs))),
-            points=points_per_thread(program, mode),
+            points=points or points_per_thread(program, mode),
         )
 
     @property

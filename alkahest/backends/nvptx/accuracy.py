@@ -4,10 +4,11 @@
 mode        what it does
 =========== ==================================================================================
 ``strict``  every operation as it stands, in order, functions from libdevice
-``default`` own sin, cos, exp, exp2 and log in double precision; sums of products are nested; a
-            product that is added to something is not rounded in between; division by a constant
-            is a multiplication; integer powers by compensated multiplications
-``fast``    besides: quotients by a reciprocal, shared where it is the same; integer powers by plain
+``default`` own sin, cos, exp, exp2, log, quotients and square roots in double precision; sums of
+            products are nested; a product that is added to something is not rounded in between;
+            division by a constant is a multiplication; integer powers by compensated
+            multiplications
+``fast``    besides: a reciprocal is shared by quotients of one divisor; integer powers by plain
             multiplications; sine and cosine right below 2**31 only
 =========== ==================================================================================
 """

@@ -99,12 +99,18 @@ class CudaCompiledFn(CompiledFn):
 
         Raises:
             InputError: E-INPUT-001, E-INPUT-009 for another number of addresses; E-INPUT-011 for
-                an ``n`` that is none.
+                an ``n`` that is none, and where no one device was named.
             InputTypeError: E-INPUT-008 for a stream or ordinal that is none.
             CudaError: E-CUDA-003, E-CUDA-004, E-CUDA-006 where the device or the driver refuses.
         """
         chosen = self.device if device is None else _ordinal(device)
-        evaluator = cast("NvptxEvaluator", self._executable.prepare(chosen))
+        if isinstance(chosen, str):  # "all"
+            raise InputError(
+                "E-INPUT-011",
+                'addresses are on one device, and the function was compiled for device="all"',
+                remediation="Pass device=, the ordinal of the device that the memory is on.",
+            )
+        evaluator = cast("NvptxEvaluator", self._evaluation.first.prepare(chosen))
         for given, want, code, what in (
             (inputs, self.n_inputs, "E-INPUT-001", "inputs"),
             (outputs, self.n_outputs, "E-INPUT-009", "outputs"),
@@ -130,8 +136,10 @@ def compile_cuda(
     *,
     target: str | None = None,
     dtype: Any = "float64",
-    device: int | None = None,
+    device: int | str | None = None,
     accuracy: str = DEFAULT,
+    derivatives: int = 0,
+    wrt: Sequence[Expr] | None = None,
 ) -> CudaCompiledFn:
     """Compile one expression, or a flat list of them, for NVIDIA GPUs.
 
@@ -144,21 +152,28 @@ def compile_cuda(
         inputs: list or tuple of distinct symbols; their order is the order of the columns.
         target: for instance ``"sm_90"``, to generate code for that target whatever is here.
         dtype: ``"float64"``, ``"float32"``, ``"complex128"`` or ``"complex64"``.
-        device: ordinal of the device that calls run on; None is the first.
+        device: ordinal of the device that calls run on, ``"all"`` to split batches of host columns
+            over every device; None is the first.
         accuracy: ``"strict"``, ``"default"`` or ``"fast"``: what may be done for speed.
+        derivatives: 1 for a function that returns (value, gradient), 2 for (value, gradient,
+            Hessian), all from one kernel; see :func:`alkahest.compile_expr`.
+        wrt: the inputs to differentiate with respect to, in the order of the gradient; all of
+            them by default.
 
     Raises:
         CudaError: E-CUDA-001 without LLVM's NVPTX target; E-CUDA-002 naming the unbound symbol,
             operation or dtype that is refused; E-CUDA-005 where libdevice is needed and missing.
-        InputError, InputTypeError, PoolError: see :func:`alkahest.compile_expr`.
+        InputError, InputTypeError, PoolError, DiffError: see :func:`alkahest.compile_expr`.
     """
     return CudaCompiledFn.compile(
         expr,
         inputs,
         backend=BACKEND,
         dtype=dtype,
-        device=None if device is None else _ordinal(device),
+        device=device,
         target=target,
+        derivatives=derivatives,
+        wrt=wrt,
         options={OPTION: accuracy},
     )
 

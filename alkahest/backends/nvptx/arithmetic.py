@@ -5,7 +5,11 @@ Each pass takes a verified program and returns one with other instructions and t
 
 from __future__ import annotations
 
+import math
+import operator
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import Any
 
 import attrs
 
@@ -20,7 +24,7 @@ def prepared(program: Program, mode: str) -> Program:
     """What a real program becomes in an accuracy mode."""
     if mode == STRICT:
         return program
-    program = factor_sums(program)
+    program = with_known_values(factor_sums(program))
     if mode == FAST:
         program = share_reciprocals(program)
     return contracted(with_constant_divisors(program))
@@ -96,8 +100,50 @@ def _absorbed_products(program: Program) -> dict[int, int]:
     return chosen
 
 
+def with_known_values(program: Program) -> Program:
+    """What double precision arithmetic makes of constants alone, as a constant."""
+    if program.dtype != "float64":
+        return program
+    inputs, first = len(program.inputs), program.first_instruction
+    known: dict[int, float] = {
+        number: value
+        for number, value in enumerate(program.constants, inputs)
+        if type(value) is float
+    }
+    copy = _Copy(program)
+    for number, (op, args, parameter) in enumerate(program.code, first):
+        value = _value(op, [known[a] for a in args]) if known.keys() >= set(args) else None
+        if value is None:
+            copy.values.append(copy.same(op, args, parameter))
+        else:
+            known[number] = value
+            copy.values.append(copy.constant(value))
+    return copy.finish() if len(known) > len(program.constants) else program
+
+
+def _value(op: str, operands: list[float]) -> float | None:
+    """A correctly rounded operation on numbers; None where Python has none or refuses."""
+    if op not in _ROUNDED:
+        return None
+    try:
+        result: float = _ROUNDED[op](*operands)
+    except (ArithmeticError, ValueError):
+        return None
+    return result
+
+
+_ROUNDED: Mapping[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "neg": operator.neg,
+    "sqrt": math.sqrt,
+}
+
+
 def with_constant_divisors(program: Program) -> Program:
-    """Quotients by a constant as two multiplications, where they are correctly rounded so.
+    """Quotients by a constant as two multiplications.
 
     See :func:`alkahest.backends.nvptx.division.reciprocal`. Powers of two are left to LLVM.
     """

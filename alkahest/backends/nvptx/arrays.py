@@ -38,7 +38,8 @@ class ArrayEvaluator:
     def __init__(self, artifact: Artifact, load_plain: Callable[[Device], Kernel]) -> None:
         self._artifact = artifact
         self._load_plain = load_plain
-        self._plain = Access.plain(artifact.program, artifact.metadata["accuracy"])
+        facts = artifact.metadata
+        self._plain = Access.plain(artifact.program, facts["accuracy"], facts["points"])
         self._loading = threading.Lock()
         self._launchers: dict[tuple[Device, Access], Launcher] = {}
         self.plain_launchers: dict[int, Launcher] = {}

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Callable, Iterable
 
 from alkahest.backends.nvptx import fastmath
+
+LARGEST_POOL = 256
+"""Constants, at most, in constant memory; more of them would not stay in the cache."""
 
 TYPES = {"float64": ("double", "f64", 8), "float32": ("float", "f32", 4)}
 """dtype -> LLVM's type, the suffix of its intrinsics, bytes."""
@@ -18,19 +22,65 @@ class Symbols:
     Attributes:
         declarations: symbol of an intrinsic -> its declaration.
         library: libdevice symbols that are called.
-        library_calls: number of calls of them.
         own: keys of :data:`fastmath.FUNCTIONS` that are called.
-        own_calls: number of calls of them.
         shared: name -> definition of a function of the module.
+        pool: constants that are kept in memory, in order.
     """
 
     def __init__(self) -> None:
         self.declarations: dict[str, str] = {}
         self.library: set[str] = set()
-        self.library_calls = 0
         self.own: set[str] = set()
-        self.own_calls = 0
         self.shared: dict[str, str] = {}
+        self.pool: dict[float, int] = {}
+
+    def pooled(self, value: float) -> str | None:
+        """Where a constant is in constant memory, as an operand of ``load``.
+
+        None for one that is an operand of an instruction as it stands, because its lower 32 bits
+        are 0, and for one too many.
+        """
+        if _literal(value).endswith("0" * 8) or (
+            value not in self.pool and len(self.pool) >= LARGEST_POOL
+        ):
+            return None
+        position = self.pool.setdefault(value, len(self.pool))
+        return (
+            f"ptr addrspace(4) getelementptr inbounds (double, ptr addrspace(4) {_POOL},"
+            f" i64 {position}), align 8, !invariant.load !{{}}"
+        )
+
+    @property
+    def constants(self) -> list[str]:
+        """The definition of the pool, if anything is in it."""
+        if not self.pool:
+            return []
+        values = ", ".join(f"double {_literal(value)}" for value in self.pool)
+        # Were it a plain constant, LLVM would put the values back into the instructions.
+        return [
+            f"{_POOL} = internal addrspace(4) externally_initialized global"
+            f" [{len(self.pool)} x double] [{values}]"
+        ]
+
+
+def with_pool(definitions: str, symbols: Symbols) -> str:
+    """LLVM assembly of functions with literals replaced by loads from constant memory."""
+    lines: list[str] = []
+    for line in definitions.splitlines():
+        if line.startswith("  ") and " phi " not in line:
+            for literal in dict.fromkeys(_DOUBLES.findall(line)):
+                (value,) = struct.unpack(">d", bytes.fromhex(literal[2:]))
+                place = symbols.pooled(value)
+                if place is not None:
+                    name = f"%pooled.{len(lines)}"
+                    lines.append(f"  {name} = load double, {place}")
+                    line = line.replace(literal, name)
+        lines.append(line)
+    return "\n".join(lines)
+
+
+_POOL = "@alkahest_constants"
+_DOUBLES = re.compile(r"(?: = f\w+ (?:\w+ )?double %[\w.]+,|double) (0x[0-9A-F]{16})\b")
 
 
 class Block:
@@ -43,13 +93,25 @@ class Block:
         type: LLVM's name of it.
         lines: the code so far.
         label: the basic block that the next instruction goes to.
+        out_of_line: whether functions are called, rather than made a part of the code.
+        frame: what the function begins with: its places in local memory.
     """
 
-    def __init__(self, dtype: str, symbols: Symbols, first: int = 0, label: str = "entry") -> None:
+    def __init__(
+        self,
+        dtype: str,
+        symbols: Symbols,
+        first: int = 0,
+        label: str = "entry",
+        *,
+        out_of_line: bool = False,
+    ) -> None:
         self.dtype = dtype
         self.type, self._suffix, _ = TYPES[dtype]
         self.lines: list[str] = []
         self.label = label
+        self.out_of_line = out_of_line
+        self.frame: list[str] = []
         self._symbols = symbols
         self._next = first
 
@@ -76,6 +138,28 @@ class Block:
     def split(self, condition: str, yes: str, no: str) -> None:
         """End the basic block with a choice."""
         self.lines.append(f"  br i1 {condition}, label %{yes}, label %{no}")
+
+    def aside(self, label: str) -> Block:
+        """Code of the same function that calls functions, to be written and then joined."""
+        aside = Block(self.dtype, self._symbols, self._next, label, out_of_line=True)
+        aside.frame = self.frame
+        return aside
+
+    def join(self, aside: Block) -> None:
+        """Append code that was written aside; what follows has to start a basic block."""
+        self.lines += aside.lines
+        self._next = aside._next
+
+    def allocate(self, kind: str) -> str:
+        """A place in local memory."""
+        name = f"%place{len(self.frame)}"
+        self.frame.append(f"  {name} = alloca {kind}")
+        return name
+
+    @property
+    def calls_functions(self) -> bool:
+        """Whether the module has functions beside the kernel."""
+        return bool(self._symbols.own or self._symbols.library or self._symbols.shared)
 
     def op(self, opcode: str, *operands: str) -> str:
         """``fadd``, ``fneg``, ... on floating point operands."""
@@ -107,11 +191,17 @@ class Block:
         self.start(end)
         return self.emit(f"phi {self.type} {', '.join(results)}")
 
+    def unlikely(self, condition: str) -> str:
+        """The same truth value, said to be false nearly always."""
+        name = "llvm.expect.i1"
+        self._symbols.declarations[name] = f"declare i1 @{name}(i1, i1)"
+        return self.emit(f"call i1 @{name}(i1 {condition}, i1 false)")
+
     def constant(self, value: float) -> str:
         """A literal: ``value`` rounded to the type, as the bits of a double of the same value."""
         if self.dtype == "float32" and math.isfinite(value):
             value = struct.unpack("<f", struct.pack("<f", value))[0]
-        return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+        return _literal(value)
 
     def intrinsic(self, name: str, *operands: str) -> str:
         """An intrinsic that is overloaded on the floating point type."""
@@ -121,19 +211,44 @@ class Block:
         """A libdevice function, by its double precision name."""
         symbol = name if self.dtype == "float64" else name + "f"
         self._symbols.library.add(symbol)
-        self._symbols.library_calls += 1
-        return self.emit(f"call {self.type} @{symbol}({_arguments(self.type, operands)})")
+        return self._function(symbol, self.type, operands)
 
-    def own(self, name: str, x: str, *, part: str = "") -> str:
+    def own(self, name: str, *operands: str, part: str = "") -> str:
         """A function of :mod:`alkahest.backends.nvptx.fastmath`, or ``".near"`` of one."""
         self._symbols.own.add(name)
-        self._symbols.own_calls += 1
-        result = fastmath.FUNCTIONS[name].result
-        return self.emit(f"call {result} @ak.{name}{part}(double {x})")
+        return self._function(f"ak.{name}{part}", fastmath.FUNCTIONS[name].result, operands)
 
-    def approximate_reciprocal(self, x: str) -> str:
-        """``1/x`` to 18 bits at least, in double precision; subnormal numbers count as 0."""
-        return self._call("llvm.nvvm.rcp.approx.ftz.d", self.type, (x,))
+    def is_far(self, name: str, *operands: str) -> str:
+        """Whether the near part of such a function is wrong; a truth value."""
+        return self.emit(f"call i1 @ak.{name}.is_far({_arguments('double', operands)})")
+
+    def _function(self, symbol: str, result: str, operands: Iterable[str]) -> str:
+        """A call of a function that is inlined, unless this code is not to grow."""
+        arguments = _arguments(self.type, operands)
+        if self.out_of_line:
+            called = "alkahest_call_" + symbol.removeprefix("__nv_").replace(".", "_")
+            if called not in self._symbols.shared:
+                names = [f"%x{k}" for k in range(len(tuple(operands)))]
+                parameters = _arguments(self.type, names)
+                # Not internal: for every call of an internal function, LLVM's PTX backend looks
+                # through all its uses, which takes time quadratic in the number of calls.
+                self._symbols.shared[called] = "\n".join(
+                    [
+                        f"define {result} @{called}({parameters}) noinline nounwind {{",
+                        f"  %value = call {result} @{symbol}({parameters})",
+                        f"  ret {result} %value",
+                        "}",
+                    ]
+                )
+            symbol = called
+        return self.emit(f"call {result} @{symbol}({arguments})")
+
+    def pooled(self, value: float) -> str:
+        """A constant that takes two instructions as a literal, and one from constant memory."""
+        if self.dtype != "float64" or self.out_of_line:
+            return self.constant(value)
+        place = self._symbols.pooled(value)
+        return self.constant(value) if place is None else self.emit(f"load double, {place}")
 
     def shared(self, name: str, build: Callable[..., str], *operands: str) -> str:
         """A call of ``build`` as a function of the module, in double precision."""
@@ -141,7 +256,7 @@ class Block:
             return self.widened(lambda wide, *xs: wide.shared(name, build, *xs), *operands)
         symbol = f"alkahest_{name}"
         if symbol not in self._symbols.shared:
-            body = Block("float64", self._symbols)
+            body = Block("float64", self._symbols, out_of_line=self.out_of_line)
             parameters = [f"%x{k}" for k in range(len(operands))]
             result = build(body, *parameters)
             signature = ", ".join(f"double {p}" for p in parameters)
@@ -153,7 +268,7 @@ class Block:
         """``build(block, *operands)`` in double precision, the result rounded to this type."""
         if self.dtype == "float64" or not only_if:
             return build(self, *operands)
-        wide = Block("float64", self._symbols, self._next, self.label)
+        wide = Block("float64", self._symbols, self._next, self.label, out_of_line=self.out_of_line)
         xs = [wide.emit(f"fpext float {x} to double") for x in operands]
         result = wide.emit(f"fptrunc double {build(wide, *xs)} to float")
         self.lines += wide.lines
@@ -166,6 +281,10 @@ class Block:
             types = ", ".join([kind] * len(operands))
             self._symbols.declarations[symbol] = f"declare {kind} @{symbol}({types})"
         return self.emit(f"call {kind} @{symbol}({_arguments(kind, operands)})")
+
+
+def _literal(value: float) -> str:
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
 def _arguments(kind: str, operands: Iterable[str]) -> str:

@@ -1,9 +1,10 @@
-"""The loop of a copy thread, in machine code: a thread that runs it never needs the interpreter.
+"""What a copy thread does, in machine code: a thread that runs it never needs the interpreter.
 
 Python threads that copy and call the driver chunk by chunk would wait for the interpreter's lock
-a dozen times per chunk, which costs more than the copies of a fast link. So the loop is a function
-of LLVM IR, compiled once per process for its processor. It calls the driver through the addresses
-of its functions, and shares nothing with other threads but the counter of chunks.
+a dozen times per chunk, which costs more than the copies of a fast link, and a millisecond or two to
+begin and to end. So all of it is functions of LLVM IR, compiled once per process for its processor.
+They call the driver and the C library through the addresses of their functions. What threads share is
+the counter of a job's chunks and, under a lock, who is at which job.
 """
 
 from __future__ import annotations
@@ -14,22 +15,41 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+import attrs
+
 from alkahest.backends.nvptx import faults, targets
 from alkahest.backends.nvptx.carrier_code import Driver, Lane, source
+from alkahest.backends.nvptx.layout import MAX_SLOTS
 
-Carry = Callable[[int, int, int, int, int], int]
-"""``carry(driver, job, lanes, depth, turns) -> status``.
 
-Takes the addresses of a :class:`Driver`, of a :class:`Job`, and of an array of the addresses of
-``depth`` instances of :class:`Lane`. Begins up to ``turns`` chunks, each in the lane that is free for
-the longest time, and ends them all. A status that is not 0 holds a step (1 upload, 2 launch,
-3 download, 4 wait) in its upper half and the driver's code in its lower one. After an error, or when
-the job stops, lanes whose ``chunk`` is not -1 may still be in use by the device.
-"""
+@attrs.frozen(kw_only=True, eq=False)
+class Code:
+    """The compiled functions. Arguments are addresses of records of ``carrier_code``, and numbers.
+
+    Carrying a job is to begin up to ``turns`` chunks, each in the lane that is free for the longest
+    time, and to end them all. The status of a job that was stopped by a failure has a step (1 upload,
+    2 launch, 3 download, 4 wait) in its upper half and the driver's code in its lower one.
+
+    Attributes:
+        serve: ``serve(driver, desk, lanes, depth)`` carries the jobs of a desk until it is closed,
+            in lanes given by the address of an array of the addresses of ``depth`` of them, which
+            the device uses no longer when another job is looked for.
+        post: ``post(desk, job, seat, threads)`` leaves a job at a free seat and wakes the threads.
+        wait: ``wait(desk, job, seat, patient)`` gives 0 when nobody is at the job any more and nobody
+            will be; 1 where a signal has interrupted a caller that is not patient.
+        stop: ``stop(desk, job)`` has no other chunk begun.
+        engine: owns the code.
+    """
+
+    serve: Callable[[int, int, int, int], int]
+    post: Callable[[int, int, int, int], int]
+    wait: Callable[[int, int, int, int], int]
+    stop: Callable[[int, int], int]
+    engine: Any
 
 
 class Rig:
-    """What the loop knows of a lane; kept with the lane and filled in for every job.
+    """What the loop knows of a lane, and memory for the arguments of a kernel.
 
     Args:
         host: address of the lane's page-locked memory.
@@ -43,43 +63,40 @@ class Rig:
     """
 
     def __init__(self, *, host: int, device: int, queue: int, event: int) -> None:
-        self.record = Lane(host=host, device=device, queue=queue, event=event, chunk=-1)
+        self._values = (ctypes.c_uint64 * MAX_SLOTS)()
+        self._pointers = (ctypes.c_uint64 * (MAX_SLOTS + 1))()
+        self.record = Lane(
+            host=host,
+            device=device,
+            queue=queue,
+            event=event,
+            chunk=-1,
+            values=ctypes.addressof(self._values),
+            pointers=ctypes.addressof(self._pointers),
+        )
         self.address = ctypes.addressof(self.record)
-        self._count = -1
-        self._table: Any = None
-
-    def fill(self, addresses: list[int], *, with_table: bool) -> None:
-        """Have the kernel called with the addresses of all arrays, or with one of their table."""
-        record = self.record
-        if with_table:
-            self._table = (ctypes.c_uint64 * len(addresses))(*addresses)
-            record.table = ctypes.addressof(self._table)
-            addresses = [record.device]
-        if len(addresses) != self._count:
-            self._allocate(len(addresses))
-        self._values[:] = [*addresses]
-        record.chunk = -1
-        record.copied_in = record.waited = record.copied_out = 0
-
-    def _allocate(self, count: int) -> None:
-        """Memory for the arguments, and for the pointers to them and to the number of points."""
-        self._values = (ctypes.c_uint64 * count)()
-        places = [ctypes.addressof(self._values) + 8 * k for k in range(count)]
-        self._pointers = (ctypes.c_uint64 * (count + 1))(*places, self.address + Lane.count.offset)
-        self.record.arguments = ctypes.addressof(self._pointers)
-        self._count = count
 
 
-_PROTOTYPE = ctypes.CFUNCTYPE(
-    ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_int64
-)
+def _prototype(records: int, numbers: int) -> Any:
+    """Type of a function of that many addresses of records, and of numbers."""
+    return ctypes.CFUNCTYPE(
+        ctypes.c_int64, *[ctypes.c_void_p] * records, *[ctypes.c_int64] * numbers
+    )
+
+
+_PROTOTYPES = {
+    "serve": _prototype(3, 1),
+    "post": _prototype(2, 2),
+    "wait": _prototype(2, 2),
+    "stop": _prototype(2, 0),
+}
 
 _lock = threading.Lock()
-_compiled: tuple[Carry, Any] | None = None  # the function, and the engine that owns its code
+_compiled: Code | None = None
 
 
-def carry() -> Carry:
-    """The compiled loop; the first call in a process compiles it, in some milliseconds.
+def code() -> Code:
+    """The compiled functions; the first call in a process compiles them, in some milliseconds.
 
     Raises:
         CudaError: E-CUDA-001 where LLVM cannot be used.
@@ -89,8 +106,12 @@ def carry() -> Carry:
         with _lock:
             if _compiled is None:
                 engine = _compile(source())
-                _compiled = (_PROTOTYPE(engine.get_function_address("carry")), engine)
-    return _compiled[0]
+                functions = {
+                    name: prototype(engine.get_function_address(name))
+                    for name, prototype in _PROTOTYPES.items()
+                }
+                _compiled = Code(**functions, engine=engine)
+    return _compiled
 
 
 def _compile(text: str) -> Any:
@@ -134,6 +155,7 @@ def of_driver() -> Driver:
         launch=find("cuLaunchKernel"),
         record=find("cuEventRecord"),
         wait=find("cuEventSynchronize"),
+        settle=find("cuStreamSynchronize"),
         clock=clock(),
     )
 

@@ -5,7 +5,7 @@ COPIES = """
 define internal void @copy_tracks(ptr %job, ptr %lane, i64 %k.first, i64 %k.end, i64 %start, i64 %count, i1 %in) {
 entry:
   %host = get lane.host
-  %stream.i = get job.stream
+  %stream.i = get job.around
   %stream = icmp ne i64 %stream.i, 0
   br label %next
 next:

@@ -5,15 +5,25 @@ one, and ``%p = at job.next`` gives its address.
 """
 
 LOOP = """
-define i64 @carry(ptr %driver, ptr %job, ptr %lanes, i64 %depth, i64 %turns) {
+; Carry chunks of a job in these lanes, which are idle before and after; the result is a status.
+define internal i64 @carry(ptr %driver, ptr %job, ptr %lanes, i64 %depth) {
 entry:
   %chunks = get job.chunks
-  br label %turn
+  %turns = get job.turns
+  br label %equip.next
+equip.next:
+  %e = phi i64 [ 0, %entry ], [ %e.next, %equip.one ]
+  %is.bare = icmp ult i64 %e, %depth
+  br i1 %is.bare, label %equip.one, label %turn
+equip.one:
+  %equip.lane = call ptr @lane(ptr %lanes, i64 %e)
+  call void @equip(ptr %job, ptr %equip.lane)
+  %e.next = add i64 %e, 1
+  br label %equip.next
 turn:
-  %t = phi i64 [ 0, %entry ], [ %t.next, %begun ]
+  %t = phi i64 [ 0, %equip.next ], [ %t.next, %begun ]
   %slot = urem i64 %t, %depth
-  %lane.at = getelementptr ptr, ptr %lanes, i64 %slot
-  %lane = load ptr, ptr %lane.at
+  %lane = call ptr @lane(ptr %lanes, i64 %slot)
   %ended = call i64 @end(ptr %driver, ptr %job, ptr %lane)
   %is.ended = icmp eq i64 %ended, 0
   br i1 %is.ended, label %free, label %failed
@@ -36,33 +46,62 @@ begin:
 begun:
   %t.next = add i64 %t, 1
   br label %turn
-failed:
-  %status = phi i64 [ %ended, %turn ], [ %queued, %begin ], [ %drained, %drain.one ]
-  put job.stop 1
-  ret i64 %status
 drain:
   br label %drain.next
 drain.next:
   %i = phi i64 [ 1, %drain ], [ %i.next, %drain.done ]
   %is.more = icmp ult i64 %i, %depth
-  br i1 %is.more, label %drain.check, label %done
+  br i1 %is.more, label %drain.check, label %settle
 drain.check:
   %drain.stop = get job.stop
   %drain.on = icmp eq i64 %drain.stop, 0
-  br i1 %drain.on, label %drain.one, label %done
+  br i1 %drain.on, label %drain.one, label %settle
 drain.one:
   %drain.t = add i64 %t, %i
   %drain.slot = urem i64 %drain.t, %depth
-  %drain.at = getelementptr ptr, ptr %lanes, i64 %drain.slot
-  %drain.lane = load ptr, ptr %drain.at
+  %drain.lane = call ptr @lane(ptr %lanes, i64 %drain.slot)
   %drained = call i64 @end(ptr %driver, ptr %job, ptr %drain.lane)
   %is.drained = icmp eq i64 %drained, 0
   br i1 %is.drained, label %drain.done, label %failed
 drain.done:
   %i.next = add i64 %i, 1
   br label %drain.next
+failed:
+  %failure = phi i64 [ %ended, %turn ], [ %queued, %begin ], [ %drained, %drain.one ]
+  put job.stop 1
+  br label %settle
+settle:
+  %status = phi i64 [ 0, %drain.next ], [ 0, %drain.check ], [ %failure, %failed ]
+  br label %settle.next
+settle.next:
+  %s = phi i64 [ 0, %settle ], [ %s.next, %settle.one ]
+  %is.unsettled = icmp ult i64 %s, %depth
+  br i1 %is.unsettled, label %settle.one, label %done
+settle.one:
+  %settle.lane = call ptr @lane(ptr %lanes, i64 %s)
+  call void @settle(ptr %driver, ptr %settle.lane)
+  %s.next = add i64 %s, 1
+  br label %settle.next
 done:
-  ret i64 0
+  ret i64 %status
+}
+
+; Wait until the device no longer uses a lane whose chunk has not ended, whatever came of it.
+define internal void @settle(ptr %driver, ptr %lane) {
+entry:
+  %chunk = get lane.chunk
+  %is.held = icmp sge i64 %chunk, 0
+  br i1 %is.held, label %held, label %done
+held:
+  %settle.i = get driver.settle
+  %settle = inttoptr i64 %settle.i to ptr
+  %queue.i = get lane.queue
+  %queue = inttoptr i64 %queue.i to ptr
+  %ignored = call i32 %settle(ptr %queue)
+  put lane.chunk -1
+  br label %done
+done:
+  ret void
 }
 
 ; Copy the inputs of a lane's chunk and queue everything that the device does for it.
@@ -70,21 +109,19 @@ define internal i64 @begin(ptr %driver, ptr %job, ptr %lane) {
 entry:
   %started = call i64 @now(ptr %driver)
   %chunk = get lane.chunk
-  %points = get job.points
   %n = get job.n
-  %start = mul i64 %chunk, %points
-  %rest = sub i64 %n, %start
-  %count = call i64 @llvm.umin.i64(i64 %points, i64 %rest)
+  %start = call i64 @start(ptr %job, i64 %chunk)
+  %following = add i64 %chunk, 1
+  %stop.full = call i64 @start(ptr %job, i64 %following)
+  %stop = call i64 @llvm.umin.i64(i64 %stop.full, i64 %n)
+  %count = sub i64 %stop, %start
+  put lane.start %start
   put lane.count %count
   %host = get lane.host
   %device = get lane.device
   %queue.i = get lane.queue
   %queue = inttoptr i64 %queue.i to ptr
   %host.p = inttoptr i64 %host to ptr
-  %table.bytes = get job.table
-  %table.i = get lane.table
-  %table = inttoptr i64 %table.i to ptr
-  call void @llvm.memcpy.p0.p0.i64(ptr %host.p, ptr %table, i64 %table.bytes, i1 false)
   %staged = get job.staged
   call void @copy_tracks(ptr %job, ptr %lane, i64 0, i64 %staged, i64 %start, i64 %count, i1 true)
   %copied = call i64 @now(ptr %driver)
@@ -123,14 +160,18 @@ run:
   %launch = inttoptr i64 %launch.i to ptr
   %kernel.i = get job.kernel
   %kernel = inttoptr i64 %kernel.i to ptr
-  %full = icmp eq i64 %count, %points
+  %points = get job.points
+  %is.full = icmp eq i64 %count, %points
+  %is.first = icmp eq i64 %chunk, 0
   %grid.full = get job.grid
+  %grid.first = get job.first_grid
   %grid.last = get job.last_grid
-  %grid.i = select i1 %full, i64 %grid.full, i64 %grid.last
+  %grid.rest = select i1 %is.first, i64 %grid.first, i64 %grid.last
+  %grid.i = select i1 %is.full, i64 %grid.full, i64 %grid.rest
   %grid = trunc i64 %grid.i to i32
   %block.i = get job.block
   %block = trunc i64 %block.i to i32
-  %arguments.i = get lane.arguments
+  %arguments.i = get lane.pointers
   %arguments = inttoptr i64 %arguments.i to ptr
   %run.r = call i32 %launch(ptr %kernel, i32 %grid, i32 1, i32 1, i32 %block, i32 1, i32 1, i32 0, ptr %queue, ptr %arguments, ptr null)
   %run.ok = icmp eq i32 %run.r, 0
@@ -201,8 +242,7 @@ held:
 arrived:
   %came = call i64 @now(ptr %driver)
   put lane.chunk -1
-  %points = get job.points
-  %start = mul i64 %chunk, %points
+  %start = get lane.start
   %count = get lane.count
   %locked = get job.locked
   %outputs = get job.outputs
@@ -224,68 +264,4 @@ failed:
 done:
   ret i64 0
 }
-
-define internal ptr @track(ptr %job, i64 %k) {
-  %tracks.i = get job.tracks
-  %tracks = inttoptr i64 %tracks.i to ptr
-  %track = getelementptr %Track, ptr %tracks, i64 %k
-  ret ptr %track
-}
-
-; Address of the first value of a chunk in the caller's array.
-define internal ptr @first(ptr %job, i64 %k, i64 %start) {
-  %track = call ptr @track(ptr %job, i64 %k)
-  %address = get track.address
-  %stride = get track.stride
-  %distance = mul i64 %stride, %start
-  %sum = add i64 %address, %distance
-  %first = inttoptr i64 %sum to ptr
-  ret ptr %first
-}
-
-; Address of an array's place in the block at %base.
-define internal i64 @place(ptr %job, i64 %k, i64 %base) {
-  %track = call ptr @track(ptr %job, i64 %k)
-  %offset = get track.offset
-  %place = add i64 %base, %offset
-  ret i64 %place
-}
-
-define internal i64 @bytes(ptr %job, i64 %k, i64 %count) {
-  %track = call ptr @track(ptr %job, i64 %k)
-  %itemsize = get track.itemsize
-  %size = mul i64 %itemsize, %count
-  ret i64 %size
-}
-
-define internal i64 @status(i64 %step, i32 %code) {
-  %upper = shl i64 %step, 32
-  %lower = zext i32 %code to i64
-  %status = or i64 %upper, %lower
-  ret i64 %status
-}
-
-; Nanoseconds, or 0 without a clock.
-define internal i64 @now(ptr %driver) {
-entry:
-  %time = alloca [2 x i64]
-  %clock.i = get driver.clock
-  %has.clock = icmp ne i64 %clock.i, 0
-  br i1 %has.clock, label %read, label %none
-read:
-  %clock = inttoptr i64 %clock.i to ptr
-  %ignored = call i32 %clock(i32 1, ptr %time)
-  %seconds = load i64, ptr %time
-  %rest.p = getelementptr i64, ptr %time, i64 1
-  %rest = load i64, ptr %rest.p
-  %whole = mul i64 %seconds, 1000000000
-  %now = add i64 %whole, %rest
-  ret i64 %now
-none:
-  ret i64 0
-}
-
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-declare i64 @llvm.umin.i64(i64, i64)
-!0 = !{i32 1}
 """

@@ -75,7 +75,7 @@ class Layout:
     end: int
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class Manifest:
     """What travels in each chunk.
 
@@ -100,13 +100,13 @@ class Manifest:
         offsets: list[int | None] = [None] * len(self.tracks)
         position = self.table_bytes
         up = down = position
-        for place, outputs in _ORDER:
-            if (place, outputs) == _ORDER[-1]:
+        for place, outputs in ORDER:
+            if (place, outputs) == ORDER[-1]:
                 down = position
             for k in self.positions(place, outputs=outputs):
                 offsets[k] = position
                 position += padded(self.tracks[k].itemsize * points)
-            if (place, outputs) == _ORDER[0]:
+            if (place, outputs) == ORDER[0]:
                 up = position
         return Layout(points, tuple(offsets), up, down, position)
 
@@ -128,12 +128,43 @@ class Manifest:
         return padded(ADDRESS_BYTES * len(self.tracks)) if self.with_table else 0
 
 
-_ORDER = (
+ORDER = (
     (Place.STAGED, False),
     (Place.LOCKED, False),
     (Place.LOCKED, True),
     (Place.STAGED, True),
 )
+
+
+@attrs.frozen
+class Cut:
+    """How the points of a batch are cut into chunks.
+
+    Attributes:
+        n: number of points, at least 1.
+        points: of every chunk but the first and the last, which may have fewer.
+        first: of the first chunk, at least 1, if there are as many.
+    """
+
+    n: int
+    points: int
+    first: int
+
+    @classmethod
+    def even(cls, n: int, points: int) -> Cut:
+        """Chunks of ``points`` points, all but the last."""
+        return cls(n, points, points)
+
+    @property
+    def chunks(self) -> int:
+        """How many there are."""
+        return 1 + max(0, -(-(self.n - self.first) // self.points))
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Points of chunks in general, of the first and of the last one."""
+        first = min(self.first, self.n)
+        return self.points, first, (self.n - first - 1) % self.points + 1
 
 
 def padded(size: int) -> int:

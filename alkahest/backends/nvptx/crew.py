@@ -2,7 +2,9 @@
 
 A crew belongs to one device. Each of its threads has a few lanes of its own, so that it copies for
 one while the device works on another. The threads take turns at the jobs of all callers: after
-some chunks of one job a thread goes on with the next. Nothing here knows what a chunk is.
+some chunks of one job a thread goes on with the next. Python starts the threads and opens their
+lanes; what they do then, until the crew is closed, is machine code
+(:mod:`alkahest.backends.nvptx.carrier`).
 """
 
 from __future__ import annotations
@@ -10,105 +12,54 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
+from alkahest.backends.nvptx import carrier_code as records
 from alkahest.backends.nvptx.chunks import positive_setting
+from alkahest.backends.nvptx.desk import Desk, Equipped
 
 THREADS_VARIABLE = "ALKAHEST_COPY_THREADS"
 """Environment variable: the number of threads of a crew."""
 
 MOST_THREADS = 16
-"""Threads of a crew on machines with as many processors or more."""
+"""Threads of a crew on machines with as many processors or more.
+
+A link of 55 GB/s is 90 % busy with 12 as with 16 where results go to memory that has been used before
+(8: 67 %); with fresh memory, whose pages have to be cleared, it is 46 % with 12 and 61 % with 16.
+"""
+
+SEATS = 64
+"""Jobs that are done at once; further callers do theirs by themselves."""
 
 _PATIENCE = 1.0
 
-L = TypeVar("L", contravariant=True)
+L = TypeVar("L", bound=Equipped)
 
 
-class Work(Protocol[L]):
-    """What a crew has to do for one caller."""
-
-    @property
-    def chunks(self) -> int:
-        """How many there are, at least 1."""
-        ...
+class Job(Protocol):
+    """What a crew carries for one caller."""
 
     @property
-    def is_left(self) -> bool:
-        """Whether a chunk has not been begun yet."""
+    def record(self) -> records.Job:
+        """For the machine code. Whatever it refers to lives as long as this object."""
         ...
-
-    def carry(self, lanes: Sequence[L]) -> None:
-        """Begin some chunks in these lanes and end them; called by several threads at once.
-
-        When it returns or raises, the device no longer uses the lanes.
-        """
-        ...
-
-    def stop(self) -> None:
-        """Have every :meth:`carry` return soon, and begin no other chunk."""
-        ...
-
-
-class Job(Generic[L]):
-    """Some work, and who is at it. Everything but :meth:`wait` is for a crew that holds its lock.
-
-    Args:
-        work: what there is to do.
-        threads: most threads that are at it at once, or None.
-    """
-
-    def __init__(self, work: Work[L], threads: int | None = None) -> None:
-        self.work = work
-        self.threads = threads
-        self.error: BaseException | None = None
-        self.active = 0
-        self._stopped = False
-        self._over = threading.Event()
-
-    @property
-    def has_room(self) -> bool:
-        """Whether one more thread may join."""
-        is_full = self.threads is not None and self.active >= self.threads
-        return not is_full and not self._stopped and self.work.is_left
-
-    def leave(self, error: BaseException | None) -> None:
-        """A thread has left, if need be because of an error."""
-        self.active -= 1
-        if error is not None:
-            self.stop(error)
-        self.check()
-
-    def stop(self, error: BaseException | None) -> None:
-        """Let no thread join any more; the first error is kept."""
-        if self.error is None:
-            self.error = error
-        self._stopped = True
-        self.work.stop()
-        self.check()
-
-    def check(self) -> None:
-        """Wake the caller when nothing is left and nobody at work."""
-        if not self.active and (self._stopped or not self.work.is_left):
-            self._over.set()
-
-    def wait(self) -> None:
-        """Block until every chunk that was begun has ended and no other will begin."""
-        self._over.wait()
 
 
 class Crew(Generic[L]):
     """Threads and lanes of one device; see the module. Everything is thread-safe.
 
     Threads start, and open their lanes, when they are first needed, and both are kept. Where
-    memory is short, the crew makes do with the lanes that it has.
+    memory is short, the crew makes do with the lanes that it has. A thread that gets none, or that
+    cannot begin, ends; a later job starts another in its place. Only the last one of a crew to end
+    like that has the jobs that are there fail with its reason: while another thread lives, that
+    one does them, or is the last.
 
     Args:
         name: of the threads.
         open_lane: opens a lane; called in a thread of the crew.
         within: makes the context that each thread works in.
+        driver: gives the functions that the threads call.
         threads: most threads, at least 1.
         depth: lanes of each thread, at least 1.
     """
@@ -119,6 +70,7 @@ class Crew(Generic[L]):
         *,
         open_lane: Callable[[], L],
         within: Callable[[], contextlib.AbstractContextManager[Any]],
+        driver: Callable[[], records.Driver],
         threads: int,
         depth: int,
     ) -> None:
@@ -127,40 +79,53 @@ class Crew(Generic[L]):
         self._name = name
         self._open_lane = open_lane
         self._within = within
-        self._changed = threading.Condition(threading.Lock())
-        self._jobs: deque[Job[L]] = deque()
+        self._driver = driver
+        self._lock = threading.Lock()
+        self._desk: Desk | None = None
+        self._seated: list[Job | None] = [None] * SEATS
+        self._failures: dict[int, BaseException] = {}
         self._hands: list[threading.Thread] = []
         self._lanes: list[L] = []
-        self._opening = 0
         self._closed = False
 
-    def run(self, job: Job[L]) -> bool:
+    def run(self, job: Job) -> bool:
         """Do a job and wait for it; False, and nothing is done, where no thread can be had.
 
-        Whatever is raised, nobody is at the job any more: an interruption of the wait is raised
-        when the chunks that had been begun have ended, unless a second one comes.
+        Whether the threads met an error is in the record. Whatever is raised, nobody is at the job
+        any more: an interruption of the wait is raised when the chunks that had been begun have
+        ended.
 
         Raises:
-            BaseException: the first that ``within``, ``open_lane`` or the work raised; what
-                interrupted the wait.
+            BaseException: why no thread could begin; what interrupted the wait.
+            CudaError: E-CUDA-001 where LLVM cannot be used.
         """
+        record = job.record
+        with self._lock:
+            wanted = min(self.threads, record.most, record.chunks)
+            desk = self._open_desk()
+            seat = self._seat() if desk is not None and self._start(wanted) else None
+            if desk is None or seat is None:
+                return False
+            self._seated[seat] = job
         try:
-            with self._changed:
-                if not self._start(min(self.threads, job.threads or self.threads, job.work.chunks)):
-                    return False
-                self._jobs.append(job)
-                self._changed.notify_all()
-            job.wait()
-        except BaseException:
-            with self._changed:
-                job.stop(None)
-            job.wait()
-            raise
+            try:
+                with self._lock:  # a crew that is closed now ends when it has seen this job
+                    if self._closed:
+                        return False
+                    desk.leave(record, seat, wanted)
+                while not desk.wait(record, seat):
+                    pass  # here Python calls the handlers of signals
+            except BaseException:
+                desk.stop(record, seat)
+                desk.wait(record, seat, patient=True)
+                raise
         finally:
-            with self._changed:
-                if job in self._jobs:
-                    self._jobs.remove(job)
-        error, job.error = job.error, None
+            with self._lock:
+                # A second interruption can get here before the threads are through: the memory that
+                # they use is kept, and so is the seat.
+                if record.over == records.LEFT:
+                    self._seated[seat] = None
+                error = self._failures.pop(seat, None)
         if error is not None:
             try:
                 raise error
@@ -173,10 +138,11 @@ class Crew(Generic[L]):
 
         False, and the lanes are left alone, where a thread is still at work after a second.
         """
-        with self._changed:
+        with self._lock:
             self._closed = True
-            self._changed.notify_all()
             hands = list(self._hands)
+            if self._desk is not None:
+                self._desk.close(len(hands))
         for thread in hands:
             thread.join(_PATIENCE / len(hands))
         if any(thread.is_alive() for thread in hands):
@@ -184,6 +150,17 @@ class Crew(Generic[L]):
         while self._lanes:
             close_lane(self._lanes.pop())
         return True
+
+    def _open_desk(self) -> Desk | None:
+        """The desk, made by the first job; None without semaphores."""
+        if self._desk is None:
+            with contextlib.suppress(OSError):
+                self._desk = Desk(SEATS)
+        return self._desk
+
+    def _seat(self) -> int | None:
+        """A free seat, or None."""
+        return next((k for k, job in enumerate(self._seated) if job is None), None)
 
     def _start(self, wanted: int) -> int:
         """Have ``wanted`` threads, or as many as can be had; returns how many there are."""
@@ -197,89 +174,48 @@ class Crew(Generic[L]):
             self._hands.append(thread)
         return 0 if self._closed else len(self._hands)
 
-    # What each thread does. No frame may keep a job while its thread is idle: the job refers to
-    # the arrays of the caller.
+    # What each thread does.
 
     def _work(self) -> None:
         with contextlib.ExitStack() as stack:
             try:
                 stack.enter_context(self._within())
+                driver = self._driver()
+                lanes = self._open_lanes()
             except BaseException as error:  # noqa: BLE001 - the callers raise it
-                with self._changed:
-                    self._hands.remove(threading.current_thread())
-                    # While others are there they do the work: this failure may be an old one,
-                    # of a thread that was started for a job that has ended.
-                    for job in self._jobs if not self._hands else ():
-                        job.stop(error)
+                self._give_up(error)
                 return
-            hand: _Hand[L] = _Hand()
-            while self._take_turn(hand):
-                pass
+            desk = self._desk
+            assert desk is not None  # made before the first thread
+            desk.serve(driver, lanes)
 
-    def _take_turn(self, hand: _Hand[L]) -> bool:
-        """Carry some chunks of the next job, if need be after waiting; False to end the thread."""
-        job = self._join_next()
-        if job is None:
-            return False
-        error = None
-        try:
-            if not hand.is_equipped and not self._equip(hand):
-                return False
-            job.work.carry(hand.lanes)
-        except BaseException as caught:  # noqa: BLE001 - the caller raises it
-            error = caught
-        finally:
-            with self._changed:
-                job.leave(error)
-                self._changed.notify()
-            del error  # whose traceback refers to this frame
-        return True
-
-    def _join_next(self) -> Job[L] | None:
-        """The job whose turn it is, each giving way to the others; None when closed."""
-        with self._changed:
-            while True:
-                for _ in range(len(self._jobs)):
-                    self._jobs.rotate(-1)
-                    if self._jobs[-1].has_room:
-                        self._jobs[-1].active += 1
-                        return self._jobs[-1]
-                if self._closed:
-                    return None
-                self._changed.wait()
-
-    def _equip(self, hand: _Hand[L]) -> bool:
-        """Open the lanes of a thread; False where it gets none, but others have or may get some.
+    def _open_lanes(self) -> list[L]:
+        """The lanes of a thread, or as many as there is memory for.
 
         Raises:
-            Exception: what ``open_lane`` raised, where nobody has a lane.
+            Exception: what ``open_lane`` raised, where there is none.
         """
-        with self._changed:
-            self._opening += 1
-        failure = None
+        lanes: list[L] = []
         try:
-            while len(hand.lanes) < self.depth:
-                hand.lanes.append(self._open_lane())
-        except Exception as error:  # noqa: BLE001 - raised below, unless others can work
-            failure = error
-        with self._changed:
-            self._opening -= 1
-            self._lanes.extend(hand.lanes)
-            if hand.lanes:
-                hand.is_equipped = True
-                return True
-            if failure is not None and not self._lanes and not self._opening:
-                raise failure
+            while len(lanes) < self.depth:
+                lanes.append(self._open_lane())
+        except Exception:
+            if not lanes:
+                raise
+        with self._lock:
+            self._lanes.extend(lanes)
+        return lanes
+
+    def _give_up(self, error: BaseException) -> None:
+        """End the calling thread, which cannot work; the last one has every job fail."""
+        with self._lock:
             self._hands.remove(threading.current_thread())
-            return False
-
-
-class _Hand(Generic[L]):
-    """What a thread of a crew has."""
-
-    def __init__(self) -> None:
-        self.lanes: list[L] = []
-        self.is_equipped = False
+            if self._hands or self._desk is None:
+                return
+            for seat, job in enumerate(self._seated):
+                if job is not None:
+                    self._failures[seat] = error
+                    self._desk.stop(job.record, seat)
 
 
 def copy_threads() -> int:

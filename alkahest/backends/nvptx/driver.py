@@ -42,8 +42,8 @@ _SMALLEST_PTX = b"""\
 .visible .entry alkahest_nothing() { ret; }
 """
 
-# Answers to loading it that no later attempt changes: code for this device, ISA version, compiler.
-_PTX_REFUSALS = frozenset({209, 218, 220, 221, 222, 223})
+CODE_REFUSALS = frozenset({209, 218, 220, 221, 222, 223})
+"""Answers to loading code that no later attempt changes: device, ISA version, compiler."""
 
 
 @attrs.frozen(kw_only=True)
@@ -70,6 +70,7 @@ class Status:
 _lock = threading.Lock()
 _started: Status | None = None
 _started_in: int | None = None
+_takes_code = False
 
 
 def _renew_lock() -> None:
@@ -82,13 +83,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_lock)
 
 
-def status() -> Status:
+def started() -> Status:
     """Ask the driver once per process; a refusal is asked again the next time. Never raises."""
     global _started, _started_in
     if forked():
-        started = f"CUDA was started in process {_started_in}"
+        before = f"CUDA was started in process {_started_in}"
         return Status(
-            detail=f"{started} before this process was forked from it", remedy=_FORK_REMEDY
+            detail=f"{before} before this process was forked from it", remedy=_FORK_REMEDY
         )
     if _started is not None:
         return _started
@@ -99,6 +100,29 @@ def status() -> Status:
                 return found
             _started, _started_in = found, os.getpid()
         return _started
+
+
+def status() -> Status:
+    """As :func:`started`, and whether the driver takes code at all. Never raises.
+
+    That takes as long as a small kernel's compilation, so that calls which are about to load code
+    of their own leave it out.
+    """
+    global _takes_code
+    found = started()
+    if not found.count or _takes_code:
+        return found
+    try:
+        refusal = _refusal_of_any_code()
+    except Exception as exc:  # noqa: BLE001 - a driver error, or a function that the library lacks
+        refusal, remedy = str(exc), _LOOK
+    else:
+        refusal, remedy = refusal and f"cuLibraryLoadData: {refusal}", UPDATE_DRIVER
+    if refusal:
+        detail = f"{refusal} ({found.library})"
+        return attrs.evolve(found, count=0, detail=detail, remedy=remedy, error="E-CUDA-003")
+    _takes_code = True
+    return found
 
 
 def device_count() -> int:
@@ -118,9 +142,10 @@ def check_ordinal(ordinal: int) -> int:
         CudaError: E-CUDA-003 naming the ordinal, the count and what the driver said; E-CUDA-004
             for a device older than :data:`OLDEST_CAPABILITY`.
     """
-    found = status()
+    found = started()
     if 0 <= ordinal < found.count:
         return ordinal
+    found = status()
     devices = f"{found.count} usable device{'' if found.count == 1 else 's'}"
     reason = f": {found.detail}" if found.detail else ""
     raise CudaError(
@@ -201,9 +226,6 @@ def _count(driver: Any, version: int) -> Status:
     total = faults.check(driver.cuDeviceGetCount(), "cuDeviceGetCount")
     if total == 0:
         return Status(detail="the driver lists no device", remedy=_LOOK)
-    refusal = _refusal_of_any_code(driver)
-    if refusal:
-        return Status(detail=f"cuLibraryLoadData: {refusal}", remedy=UPDATE_DRIVER)
     for ordinal in range(total):
         capability = device_capability(driver, ordinal)
         if capability < OLDEST_CAPABILITY:
@@ -230,14 +252,16 @@ def device_capability(driver: Any, ordinal: int) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def _refusal_of_any_code(driver: Any) -> str:
+def _refusal_of_any_code() -> str:
     """What the driver answers to the smallest kernel, if that means that it takes none; or "".
 
     Libraries belong to no context, so none is created. Other answers are left to the call that
     they matter to.
     """
+    from cuda.bindings import driver
+
     result, library = driver.cuLibraryLoadData(_SMALLEST_PTX, [], [], 0, [], [], 0)
-    if int(result) in _PTX_REFUSALS:
+    if int(result) in CODE_REFUSALS:
         return faults.describe(int(result))
     if int(result) == 0:
         faults.check(driver.cuLibraryUnload(library), "cuLibraryUnload")

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -154,10 +155,14 @@ class _HostKernel:
         text = host_text(str(built.ref), kinds if built.metadata["abi"] == "pointers" else None)
         self._packing = access.packing
         self._points = access.points
-        self._engine = _compile(text)
+        engine = _compile(text)
+        # A context of LLVM must outlive its modules, and in a cycle of garbage finalizers run in any
+        # order. So no kernel refers to its engine: it is closed when the kernel is gone, and takes
+        # the module and then the context with it.
+        weakref.finalize(self, engine.close).atexit = False
         self._run = ctypes.CFUNCTYPE(
             None, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32
-        )(self._engine.get_function_address("emulate"))
+        )(engine.get_function_address("emulate"))
 
     def run(self, numbers: Sequence[float], threads: int) -> None:
         """Run blocks of ``threads`` for all points, of which the last slot is the number."""

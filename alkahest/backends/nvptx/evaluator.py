@@ -65,6 +65,7 @@ class NvptxEvaluator:
                 outputs=outputs,
                 n=batch.n,
                 threads=batch.threads,
+                fresh=batch.out is None,
             )
             if batch.stream is not None:
                 with faults.translated("E-CUDA-006", "waiting for the earlier work of stream="):

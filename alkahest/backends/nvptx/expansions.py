@@ -40,28 +40,8 @@ def _power_of(exponent: float) -> Callable[[Block, str], str]:
 
 
 def quotient(b: Block, x: str, y: str) -> str:
-    """``x / y`` by a reciprocal: within 1.5 ulps for a normal y, without any branch.
-
-    With ``e = 1 - y*r``, r an approximate reciprocal, ``r*(1 + e + e**2)`` is one up to the last
-    bit; the quotient is corrected once. For a zero, an infinite or a very large y the product
-    ``x * r`` is the result; a subnormal y counts as 0, one above 2**1022 as infinite.
-    """
-    if b.dtype != "float64":
-        return b.op("fdiv", x, y)
-    fma, one = "llvm.fma", b.constant(1.0)
-    size = b.intrinsic("llvm.fabs", y)
-    is_normal = b.logic(
-        "and",
-        b.compare("oge", size, b.constant(2.0**-1022)),
-        b.compare("olt", size, b.constant(2.0**1022)),
-    )
-    rough, minus = b.approximate_reciprocal(y), b.op("fneg", y)
-    e = b.intrinsic(fma, minus, rough, one)
-    r = b.intrinsic(fma, rough, b.intrinsic(fma, e, e, e), rough)
-    r = b.select(is_normal, r, rough)
-    q = b.op("fmul", x, r)
-    corrected = b.intrinsic(fma, b.intrinsic(fma, minus, q, x), r, q)
-    return b.select(is_normal, corrected, q)
+    """``x / y``, in double precision by :mod:`alkahest.backends.nvptx.quotients`."""
+    return b.own("div", x, y) if b.dtype == "float64" else b.op("fdiv", x, y)
 
 
 def sign(b: Block, x: str) -> str:
@@ -113,6 +93,43 @@ def select(b: Block, condition: str, x: str, y: str) -> str:
 def negation(b: Block, x: str) -> str:
     """``x xor true``."""
     return b.logic("xor", x, "true")
+
+
+def lgamma(b: Block, x: str) -> str:
+    """libdevice's function, but between -24 and -2 by the recurrence.
+
+    There libdevice uses the reflection formula, whose terms cancel at the zeros: it is wrong by up to
+    30 ulps of 1. With f the fraction of x, which is exact, ``lgamma(x) = lgamma(1 + f) - log(p)``
+    for the product p of all ``x + k`` below 1, which are exact too; at the poles p is 0.
+    """
+    one = b.constant(1.0)
+    is_between = b.logic(
+        "and",
+        b.compare("ogt", x, b.constant(-_LGAMMA_FACTORS)),
+        b.compare("olt", x, b.constant(-2.0)),
+    )
+    fraction = b.op("fsub", x, b.intrinsic("llvm.floor", x))
+    moved = b.select(is_between, b.op("fadd", one, fraction), x)
+    value = b.library("__nv_lgamma", moved)
+    return b.branch(
+        is_between,
+        lambda: b.op("fsub", value, b.shared("lgamma_factors", _log_of_factors, x)),
+        lambda: value,
+    )
+
+
+_LGAMMA_FACTORS = 24
+
+
+def _log_of_factors(b: Block, x: str) -> str:
+    """``log|p|``, p the product of all ``x + k`` below 1, for x above ``-_LGAMMA_FACTORS``."""
+    one = b.constant(1.0)
+    product = x
+    for k in range(1, _LGAMMA_FACTORS + 1):
+        factor = b.op("fadd", x, b.constant(float(k)))
+        counted = b.select(b.compare("olt", factor, one), factor, one)
+        product = b.op("fmul", product, counted)
+    return b.library("__nv_log", b.intrinsic("llvm.fabs", product))
 
 
 def digamma(b: Block, x: str) -> str:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from alkahest.backends.nvptx import coefficients as table
-from alkahest.backends.nvptx.mathcode import MAGIC, SIGN, Code, bits, branch
+from alkahest.backends.nvptx.mathcode import (
+    MAGIC,
+    SIGN,
+    Code,
+    below,
+    bits,
+    branch,
+    size_is_beyond,
+)
 
 
 def exp_near(code: Code) -> None:
     """exp(x), with the exponent of the result put in by integers."""
     _exp(code)
-    _scaled(code)
+    _scaled(code, EXP_VANISHES)
     code.emit("ret double %near")
 
 
 def exp_whole(code: Code) -> None:
     """exp(x) for every x."""
     _exp(code)
-    _scaled(code)
+    _scaled(code, EXP_VANISHES)
     _scaled_where_far(code, "exp", 760.0)
 
 
@@ -32,14 +42,14 @@ def _exp(code: Code) -> None:
 def exp2_near(code: Code) -> None:
     """2**x, with the exponent of the result put in by integers."""
     _exp2(code)
-    _scaled(code)
+    _scaled(code, EXP2_VANISHES)
     code.emit("ret double %near")
 
 
 def exp2_whole(code: Code) -> None:
     """2**x for every x."""
     _exp2(code)
-    _scaled(code)
+    _scaled(code, EXP2_VANISHES)
     _scaled_where_far(code, "exp2", 1100.0)
 
 
@@ -51,16 +61,22 @@ def _exp2(code: Code) -> None:
     code.polynomial("%p", "%r", (1.0, *table.EXP2))
 
 
-def _scaled(code: Code) -> None:
-    """``%near = p * 2**n`` where that is normal, by adding n to the exponent of p."""
+EXP_VANISHES, EXP2_VANISHES = -746.0, -1076.0
+"""Below these results are 0. Lower words are 0."""
+
+
+def _scaled(code: Code, vanishes: float) -> None:
+    """``%near = p * 2**n`` where that is normal, by adding n to the exponent of p; 0 far below."""
     code.emit("""
         %n.whole = call i32 @llvm.nvvm.d2i.lo(double %t)
         %lower = call i32 @llvm.nvvm.d2i.lo(double %p)
         %upper = call i32 @llvm.nvvm.d2i.hi(double %p)
         %raise = shl i32 %n.whole, 20
         %word = add i32 %upper, %raise
-        %near = call double @llvm.nvvm.lohi.i2d(i32 %lower, i32 %word)
+        %scaled = call double @llvm.nvvm.lohi.i2d(i32 %lower, i32 %word)
     """)
+    below(code, vanishes)
+    code.emit("%near = select i1 %is.below, double 0.0, double %scaled")
 
 
 def _scaled_where_far(code: Code, name: str, limit: float) -> None:
@@ -84,8 +100,8 @@ def _scaled_where_far(code: Code, name: str, limit: float) -> None:
     code.emit(f"""
         %is.above = fcmp ogt double %x, {limit}
         %not.above = select i1 %is.above, double 0x7FF0000000000000, double %product
-        %is.below = fcmp olt double %x, {-limit}
-        %far = select i1 %is.below, double 0.0, double %not.above
+        %is.least = fcmp olt double %x, {-limit}
+        %far = select i1 %is.least, double 0.0, double %not.above
         br label %done
         done:
         %value = phi double [ %near, %entry ], [ %far, %rare ]
@@ -167,6 +183,21 @@ def _log(code: Code, x: str, whole: str) -> None:
     code.op("%log.m", "fsub", "%f", "%small")
     code.fma("%value", "%k", code.constant(table.LN2[0]), "%log.m")
     code.emit("ret double %value")
+
+
+def not_moderate(limit: float, vanishes: float) -> Callable[[Code], None]:
+    """``|x| >= limit``, an infinity or nan, but where results vanish."""
+
+    def build(code: Code) -> None:
+        size_is_beyond(code, limit)
+        below(code, vanishes)
+        code.emit("""
+            %not.below = xor i1 %is.below, true
+            %far = and i1 %is.beyond, %not.below
+            ret i1 %far
+        """)
+
+    return build
 
 
 def not_positive_and_normal(code: Code) -> None:

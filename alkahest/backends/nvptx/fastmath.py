@@ -1,4 +1,4 @@
-"""sin, cos, exp, exp2 and log in double precision, cheaper than libdevice's and without it.
+"""sin, cos, exp, exp2, log, quotients and roots in double precision, cheaper than the usual ones.
 
 LLVM assembly of internal functions for a kernel's module. Of each function there are, all inlined,
 for instance::
@@ -7,28 +7,31 @@ for instance::
     double @ak.sin.near(double)    straight-line code, right where the next one is false
     i1     @ak.sin.is_far(double)  |x| >= 2**31, an infinity or nan
 
-so that a kernel may also compute near values throughout, and a point again, in a block of its
-own, where any of its arguments is far. That matters for sin and cos, whose far arguments take a
-call; the others have a few instructions there. ``@ak.sincos`` gives ``{ double, double }``; the
-near parts of sin, cos and sincos of one argument are one computation to LLVM, whichever of them a
-kernel uses.
+so that a kernel may compute near values throughout, and a point again where any of its arguments is
+far (:mod:`alkahest.backends.nvptx.doubts`). ``@ak.sincos`` gives ``{ double, double }``: both of
+one argument cost less than one and the other.
 
 Near parts have no branches, no look-ups in tables, and no conversions between integers and doubles.
 Their cost is that of their double precision instructions, of which a GPU issues the fewest:
 
-=========== ============ ======== ============================= ================================
-function    instructions bound    largest error seen            near where
-=========== ============ ======== ============================= ================================
-sin, cos    20 for both  1.6 ulp  1.50 at 18994.194433556186    ``|x| < 2**31``
-exp         15           1.0 ulp  0.89 at -708.7581012475725    ``|x| < 708``
-exp2        14           1.0 ulp  0.86 at -1022.4262490387733   ``|x| < 1020``
-log         19           1.1 ulp  1.01 at 0.7066634317271753    x positive, normal, finite
-=========== ============ ======== ============================= ================================
+=========== ============ ========= ============================= ===============================
+function    instructions bound     largest error seen            near where
+=========== ============ ========= ============================= ===============================
+sin         15           2.0 ulp   1.95 at 1.5594588703067014    ``|x| < 2**31``
+cos         15           2.0 ulp   1.94 at 3.6119967462333588e-09 ``|x| < 2**31``
+sincos      20           1.6 ulp   1.50 at 18994.194433556186    ``|x| < 2**31``
+exp         15           1.0 ulp   0.89 at -708.7581012475725    ``|x| < 708``, and below -746
+exp2        14           1.0 ulp   0.86 at -1022.4262490387733   ``|x| < 1020``, and below -1076
+log         19           1.1 ulp   1.01 at 0.7066634317271753    x positive, normal, finite
+div          5           0.51 ulp  0.50                          x is +0, or nothing extreme
+sqrt         6           0.51 ulp  0.50                          x is +0, or from 2**-969 on
+=========== ============ ========= ============================= ===============================
 
 Bounds hold for all arguments (an ulp of a subnormal result is 2**-1074); errors were measured at
-10**7 points a function against 64-bit significands. Sines and cosines never exceed 1. Signed zeros,
-subnormal numbers, infinities and nan are as in C99 Annex F. Nothing depends on whether
-multiplications and additions are contracted, nor on ``rcp.approx`` beyond its first 18 bits.
+10**7 points a function against 64-bit significands. Of 2**25 quotients and as many roots on an H200
+every one was the correctly rounded one. Sines and cosines never exceed 1. Signed zeros, subnormal
+numbers, infinities and nan are as in C99 Annex F. Nothing depends on whether multiplications and
+additions are contracted, nor on approximate reciprocals beyond their first 18 bits.
 """
 
 from __future__ import annotations
@@ -37,25 +40,29 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
-from alkahest.backends.nvptx import exponentials, trigonometry
+from alkahest.backends.nvptx import exponentials, quotients, trigonometry
 from alkahest.backends.nvptx.mathcode import PAIR, Code, beyond, bits, out_of_line
+
+_ONE, _TWO = "double %x", "double %x, double %y"
 
 
 @attrs.frozen
 class Part:
-    """An internal function ``@ak.<name>(double %x)``.
+    """An internal function ``@ak.<name>`` of doubles.
 
     Attributes:
         name: what follows ``@ak.``.
         result: LLVM's type of what it returns.
         build: writes its body.
         inlined: whether it becomes a part of the kernel, or is called out of line.
+        parameters: of the function.
     """
 
     name: str
     result: str
     build: Callable[[Code], None]
     inlined: bool = True
+    parameters: str = _ONE
 
 
 @attrs.frozen
@@ -108,7 +115,7 @@ def assembly(names: Iterable[str], *, pooled: bool = True) -> Assembly:
 
 def _definition(part: Part, pooled: bool) -> str:
     """The function, with what it needs before it; only inlined ones have their constants pooled."""
-    code = Code(pooled=pooled and part.inlined)
+    code = Code(pooled=pooled and part.inlined, parameters=part.parameters)
     part.build(code)
     before, loads = list(code.before), []
     if code.pool:
@@ -125,7 +132,9 @@ def _definition(part: Part, pooled: bool) -> str:
             for k in range(size)
         ]
     attributes = "alwaysinline" if part.inlined else "noinline cold"
-    header = f"define internal {part.result} @ak.{part.name}(double %x) {attributes} nounwind {{"
+    header = (
+        f"define internal {part.result} @ak.{part.name}({part.parameters}) {attributes} nounwind {{"
+    )
     return "\n".join([*before, header, "entry:", *loads, *code.lines, "}"])
 
 
@@ -153,22 +162,41 @@ _SINCOS = (
 )
 
 
-def _component(name: str, index: int) -> Function:
-    """A component of ``sincos``."""
-    near, far = _SINCOS
+def _component(name: str, index: int, near: Callable[[Code], None]) -> Function:
+    """sin or cos alone; its far arguments go through those of ``sincos``."""
+    _, far = _SINCOS
     parts = (
-        *_SINCOS,
-        Part(f"{name}.near", "double", trigonometry.component(near.name, index)),
+        far,
+        Part(f"{name}.near", "double", near),
         Part(f"{name}.is_far", "i1", _TURNS),
         Part(f"{name}.far", "double", trigonometry.component(far.name, index)),
         Part(name, "double", out_of_line(name, "double")),
     )
-    return Function("double", parts, ulp=1.6, fp64=20)
+    return Function("double", parts, ulp=2.0, fp64=15)
+
+
+def _called(
+    name: str,
+    near: Callable[[Code], None],
+    far: Callable[[Code], None],
+    is_far: Callable[[Code], None],
+    *,
+    fp64: int,
+    parameters: str = _ONE,
+) -> Function:
+    """A function whose far part is an operation of PTX, called out of line."""
+    parts = (
+        Part(f"{name}.near", "double", near, parameters=parameters),
+        Part(f"{name}.far", "double", far, inlined=False, parameters=parameters),
+        Part(f"{name}.is_far", "i1", is_far, parameters=parameters),
+        Part(name, "double", out_of_line(name, "double"), parameters=parameters),
+    )
+    return Function("double", parts, ulp=0.51, fp64=fp64)
 
 
 FUNCTIONS: dict[str, Function] = {
-    "sin": _component("sin", 0),
-    "cos": _component("cos", 1),
+    "sin": _component("sin", 0, trigonometry.sin_near),
+    "cos": _component("cos", 1, trigonometry.cos_near),
     "sincos": Function(
         PAIR,
         (
@@ -183,7 +211,7 @@ FUNCTIONS: dict[str, Function] = {
         "exp",
         exponentials.exp_near,
         exponentials.exp_whole,
-        beyond(708.0),
+        exponentials.not_moderate(708.0, exponentials.EXP_VANISHES),
         ulp=1.0,
         fp64=15,
     ),
@@ -191,7 +219,7 @@ FUNCTIONS: dict[str, Function] = {
         "exp2",
         exponentials.exp2_near,
         exponentials.exp2_whole,
-        beyond(1020.0),
+        exponentials.not_moderate(1020.0, exponentials.EXP2_VANISHES),
         ulp=1.0,
         fp64=14,
     ),
@@ -203,6 +231,15 @@ FUNCTIONS: dict[str, Function] = {
         ulp=1.1,
         fp64=19,
     ),
+    "div": _called(
+        "div",
+        quotients.div_near,
+        quotients.div_far,
+        quotients.div_is_far,
+        fp64=5,
+        parameters=_TWO,
+    ),
+    "sqrt": _called("sqrt", quotients.sqrt_near, quotients.sqrt_far, quotients.sqrt_is_far, fp64=6),
 }
 """Name of an operation, or ``sincos``, -> function."""
 
@@ -217,5 +254,10 @@ _INTRINSICS = {
     "llvm.nvvm.d2i.lo": "declare i32 @llvm.nvvm.d2i.lo(double)",
     "llvm.nvvm.lohi.i2d": "declare double @llvm.nvvm.lohi.i2d(i32, i32)",
     "llvm.nvvm.fabs.f32": "declare float @llvm.nvvm.fabs.f32(float)",
+    "llvm.fabs.f64": "declare double @llvm.fabs.f64(double)",
+    "llvm.smin.i32": "declare i32 @llvm.smin.i32(i32, i32)",
+    "llvm.fma.f32": "declare float @llvm.fma.f32(float, float, float)",
+    "llvm.sqrt.f64": "declare double @llvm.sqrt.f64(double)",
+    "llvm.nvvm.rsqrt.approx.ftz.d": "declare double @llvm.nvvm.rsqrt.approx.ftz.d(double)",
     "llvm.nvvm.rcp.approx.ftz.d": "declare double @llvm.nvvm.rcp.approx.ftz.d(double)",
 }

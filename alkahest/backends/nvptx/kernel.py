@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from alkahest.backends.nvptx import driver, faults, targets
-from alkahest.backends.nvptx.module import generate
-from alkahest.backends.nvptx.shapes import BLOCK
+from alkahest.backends.nvptx import driver, faults, machinecode, targets
+from alkahest.backends.nvptx.shapes import threads_per_block
+from alkahest.backends.nvptx.stored import generate
 from alkahest.errors import CudaError
 
 if TYPE_CHECKING:
@@ -36,16 +36,13 @@ class Kernel:
         device: where it is loaded.
         artifact: the code that was loaded, whose target may differ from the compiled function's.
         core: the ``cuda.core.Kernel``.
+        block: threads of a block.
     """
 
     device: Device
     artifact: Artifact
     core: Any
-
-    @property
-    def block(self) -> int:
-        """Threads of a block."""
-        return BLOCK
+    block: int
 
     @property
     def points(self) -> int:
@@ -101,7 +98,7 @@ def compile_for(program: Program, target: str | None, options: Mapping[str, Any]
 
 
 def _target_of_first_device() -> str | None:
-    found = driver.status()
+    found = driver.started()
     if not found.count:
         return None
     from cuda.bindings import driver as cu
@@ -125,7 +122,7 @@ def load(artifact: Artifact, device: Device, access: Access | None = None) -> Ke
         CudaError: E-CUDA-003 naming target, PTX version, driver and remedy where the driver
             refuses the code, or the target is newer than the device.
     """
-    version = driver.status().version
+    version = driver.started().version
     target = artifact.target
     if artifact.metadata.get(EXPLICIT_TARGET):
         _check_target(target, device)
@@ -134,20 +131,25 @@ def load(artifact: Artifact, device: Device, access: Access | None = None) -> Ke
     if target != artifact.target or access is not None:
         options = artifact.metadata.get(OPTIONS, {})
         artifact = generate(artifact.program, target, options, access)
-    code = artifact.code.encode() if isinstance(artifact.code, str) else artifact.code
     doing = (
         f"loading code for {artifact.target} (PTX ISA {artifact.metadata.get('ptx_version')}) on "
         f"device {device.ordinal}, {device.name}, driver for CUDA {driver.cuda_release(version)}"
     )
-    try:
-        with faults.translated("E-CUDA-003", doing, driver.UPDATE_DRIVER):
-            return Kernel(device=device, artifact=artifact, core=_load(code, artifact.entry))
-    except CudaError as error:
-        log = _compiler_log(code)
-        if not log:
-            raise
-        text = f"{error.message}; the driver's compiler says: {log}"
-        raise CudaError("E-CUDA-003", text, remediation=error.remediation) from error.__cause__
+    core = machinecode.load(artifact, device, doing, driver.UPDATE_DRIVER)
+    with faults.translated("E-CUDA-003", doing, driver.UPDATE_DRIVER):
+        registers = _registers(core, device)
+    return Kernel(device=device, artifact=artifact, core=core, block=threads_per_block(registers))
+
+
+def _registers(core: Any, device: Device) -> int:
+    """What a thread of a loaded kernel takes."""
+    from cuda.bindings import driver as cu
+
+    wanted = cu.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NUM_REGS
+    registers = faults.check(
+        cu.cuKernelGetAttribute(wanted, core.handle, device.ordinal), "cuKernelGetAttribute"
+    )
+    return int(registers)
 
 
 def _check_target(target: str, device: Device) -> None:
@@ -160,26 +162,3 @@ def _check_target(target: str, device: Device) -> None:
         f"capability {shown}",
         remediation="Omit target=, or name one that the device has.",
     )
-
-
-def _load(code: bytes, entry: str) -> Any:
-    from cuda.bindings import driver as cu
-    from cuda.core import ObjectCode
-
-    kernel = ObjectCode.from_ptx(code).get_kernel(entry)
-    # Drivers put compiling off until the first launch, where its errors would look like ours.
-    faults.check(cu.cuKernelGetFunction(kernel.handle), "cuKernelGetFunction")
-    return kernel
-
-
-def _compiler_log(code: bytes) -> str:
-    """What the driver's compiler says about ``code``; ``cuda.core`` does not ask it."""
-    from cuda.bindings import driver as cu
-
-    log = bytearray(8192)
-    names = cu.CUjit_option
-    options = [names.CU_JIT_ERROR_LOG_BUFFER, names.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
-    result, loaded = cu.cuModuleLoadDataEx(code, len(options), options, [log, len(log)])
-    if int(result) == 0:
-        cu.cuModuleUnload(loaded)
-    return bytes(log).split(b"\0")[0].decode(errors="replace").strip()

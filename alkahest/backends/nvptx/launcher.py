@@ -1,7 +1,7 @@
 """Launching a kernel with as little host time as the driver allows.
 
-The parameters are packed by one call into memory that was laid out before, and ``cuLaunchKernel``
-is called directly: a launch takes a few microseconds.
+The parameters are packed by one call into memory that the launch keeps, so that the same launch can
+be queued again without any of it, and ``cuLaunchKernel`` is called directly.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ class Launcher:
         context: of the device, as an integer.
         facts: for the report of a call.
         unaligned: bits that no address may have.
+        launch: the driver's call.
+        function: what it launches.
     """
 
     def __init__(self, kernel: Kernel, access: Access) -> None:
@@ -40,16 +42,15 @@ class Launcher:
             "launches": 1,
             "access": access.text,
         }
-        self._with_table = kernel.takes_table
         self.unaligned = access.alignment - 1
+        # The bindings' own kind of handle: they would make one of a number at every launch.
+        self.launch = cu.cuLaunchKernel
+        self.function = cu.CUfunction(int(kernel.core.handle))
         self._packing = access.packing
+        self._count = access.packing.size // 8
         self._block = kernel.block
-        self._per_block = kernel.block * kernel.points
-        self._launch = cu.cuLaunchKernel
-        self._function = int(kernel.core.handle)
-        # The driver reads the parameters while other Python threads run, so that each launch in
-        # progress has its own memory for them.
-        self._free: list[_Parameters] = []
+        self._points = kernel.block * kernel.points
+        self._with_table = kernel.takes_table
 
     def __call__(self, slots: Sequence[float], stream: int) -> None:
         """Queue one launch on a stream, whose context is current.
@@ -60,21 +61,27 @@ class Launcher:
 
         Raises:
             CudaError: E-CUDA-006, the driver refused the launch; E-CUDA-003, the memory for the
-                table of parameters.
+                table of parameters; E-CUDA-004, more points than a launch has threads for.
         """
-        n = int(slots[-1])
-        if self._with_table:
-            self._launch_with_table(slots, n, stream)
-            return
-        try:
-            parameters = self._free.pop()
-        except IndexError:
-            parameters = _Parameters(self._packing.size // 8)
-        self._packing.pack_into(parameters.memory, 0, *slots)
-        self._queue(n, stream, parameters.table)
-        self._free.append(parameters)
+        ready = self.ready(slots)
+        if ready is None:
+            self._launch_with_table(slots, stream)
+        else:
+            ready(stream)
 
-    def _launch_with_table(self, slots: Sequence[float], n: int, stream: int) -> None:
+    def ready(self, slots: Sequence[float]) -> Ready | None:
+        """The launch with these slots, or None where they have to go through device memory.
+
+        Raises:
+            CudaError: E-CUDA-004, more points than a launch has threads for.
+        """
+        if self._with_table:
+            return None
+        parameters = Parameters(self._count)
+        self._packing.pack_into(parameters.memory, parameters.start, *slots)
+        return self._with(parameters, int(slots[-1]))
+
+    def _launch_with_table(self, slots: Sequence[float], stream: int) -> None:
         from cuda.bindings import driver as cu
 
         device = self.kernel.device
@@ -86,40 +93,74 @@ class Launcher:
                 # Pageable memory has been read when the call returns.
                 copied = cu.cuMemcpyHtoDAsync(address, packed, len(packed), stream)
                 faults.check(copied, "cuMemcpyHtoDAsync")
-                parameters = _Parameters(2)
-                parameters.memory[:] = [address, n]
-                self._queue(n, stream, parameters.table)
+                parameters, n = Parameters(2), int(slots[-1])
+                parameters.memory[2:] = [address, n]
+                self._with(parameters, n)(stream)
             finally:
                 device.release(address, stream)
 
-    def _queue(self, n: int, stream: int, table: int) -> None:
-        grid = -(-n // self._per_block)
+    def _with(self, parameters: Parameters, n: int) -> Ready:
+        grid = -(-n // self._points)
         if grid > MOST_BLOCKS:
             grid = self.kernel.grid(n)  # which refuses
-        (code,) = self._launch(self._function, grid, 1, 1, self._block, 1, 1, 0, stream, table, 0)
+        return Ready(self, (self.function, grid, 1, 1, self._block, 1, 1, 0), parameters)
+
+
+class Parameters:
+    """Memory for the parameters of a launch: their addresses, which the driver takes, then they.
+
+    Attributes:
+        memory: 8 bytes for each address and each parameter.
+        start: bytes before the first parameter.
+        table: address of the memory.
+    """
+
+    __slots__ = ("memory", "start", "table")
+
+    def __init__(self, count: int) -> None:
+        self.memory = (ctypes.c_uint64 * (2 * count))()
+        self.table = ctypes.addressof(self.memory)
+        self.start = 8 * count
+        first = self.table + self.start
+        self.memory[:count] = [*range(first, first + 8 * count, 8)]
+
+
+class Ready:
+    """A launch whose parameters are laid out; any thread may queue it, again and again.
+
+    Args:
+        launcher: of the kernel.
+        shape: what ``cuLaunchKernel`` takes before the stream.
+        parameters: filled in.
+
+    Attributes:
+        context: of the device, as an integer.
+        facts: for the report of a call.
+    """
+
+    __slots__ = ("_launch", "_launcher", "_parameters", "_shape", "_table", "context", "facts")
+
+    def __init__(self, launcher: Launcher, shape: tuple[Any, ...], parameters: Parameters) -> None:
+        self.context = launcher.context
+        self.facts = launcher.facts
+        self._launcher = launcher
+        self._launch = launcher.launch
+        self._shape = shape
+        self._parameters = parameters
+        self._table = parameters.table
+
+    def __call__(self, stream: int) -> None:
+        """Queue it on a stream, whose context is current.
+
+        Raises:
+            CudaError: E-CUDA-006, the driver refused.
+        """
+        (code,) = self._launch(*self._shape, stream, self._table, 0)
         if code:
-            device = self.kernel.device
-            with faults.translated("E-CUDA-006", f"running a kernel on {_place(device)}"):
+            device = self._launcher.kernel.device
+            doing = f"running a kernel on device {device.ordinal}, {device.name}"
+            with faults.translated("E-CUDA-006", doing):
                 raise faults.DriverError(int(code), "cuLaunchKernel")
 
 
-class _Parameters:
-    """Memory for the parameters of a launch.
-
-    Attributes:
-        memory: a slot of 8 bytes for each.
-        table: address of the array of their addresses, which is what the driver takes.
-    """
-
-    def __init__(self, count: int) -> None:
-        self.memory = (ctypes.c_uint64 * count)()
-        start = ctypes.addressof(self.memory)
-        self._addresses = (ctypes.c_void_p * count)(*(start + 8 * k for k in range(count)))
-        self.table = ctypes.addressof(self._addresses)
-
-
-def _place(device: Any) -> str:
-    return f"device {device.ordinal}, {device.name}"
-
-
-__all__ = ["Launcher"]
+__all__ = ["Launcher", "Ready"]

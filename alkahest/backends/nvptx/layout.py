@@ -7,6 +7,7 @@ stays a parameter.
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING
 
 from alkahest.backends.nvptx.access import CONTIGUOUS, SIZES, STRIDED, VALUE, Access
@@ -52,6 +53,13 @@ class Layout:
             self.signature = ", ".join([f"{t} %{s}" for s, t in self._slots.items()] + ["i64 %n"])
         self._order = {name: position for position, name in enumerate(self._slots)}
         self._indices = self._split_index()
+        self._load = "load"
+
+    def again(self, block: Block) -> Layout:
+        """The same for code that shall load everything once more, of the same function."""
+        layout = copy.copy(self)
+        layout._block, layout._load = block, "load volatile"
+        return layout
 
     def load(self, position: int, index: str = "%i", points: int = 1) -> str:
         """Elements of a column as they are in memory, or the value that stands for it.
@@ -70,7 +78,7 @@ class Layout:
         align = points * SIZES[dtype]
         if dtype in _PAIRS and mode == STRIDED:
             align //= 2
-        return self._block.emit(f"load {kind}, {_POINTER} {address}, align {align}")
+        return self._block.emit(f"{self._load} {kind}, {_POINTER} {address}, align {align}")
 
     def converted(self, position: int, loaded: str) -> str:
         """One element, as it was loaded, in the program's type."""
@@ -140,7 +148,7 @@ class Layout:
         place = self._block.emit(
             f"getelementptr inbounds i64, {_POINTER} %table, i64 {self._order[name]}"
         )
-        return self._block.emit(f"load {kind}, {_POINTER} {place}, align 8")
+        return self._block.emit(f"{self._load} {kind}, {_POINTER} {place}, align 8")
 
 
 def bare(kind: str) -> str:

@@ -157,27 +157,18 @@ class Libdevice:
         self._types: dict[str, Any] = {t.name: t for t in self._module.struct_types}
         self._texts: dict[str, str] = {}
 
-    def extract(self, symbols: Iterable[str], target: str, *, inline: bool = True) -> Extract:
+    def extract(self, symbols: Iterable[str], target: str) -> Extract:
         """The definitions of ``symbols`` and of everything they need.
 
         Args:
             symbols: names such as ``"__nv_sin"``.
             target: the target that libdevice is told it is compiled for.
-            inline: whether the functions must be inlined (as libdevice itself demands) or, for
-                programs with very many calls, must not be.
 
         Raises:
             CudaError: E-CUDA-002 for a symbol that this libdevice does not have.
         """
         pending = sorted(symbols)
-        called = set(pending)
-        missing = [s for s in pending if not self._is_defined(s)]
-        if missing:
-            raise CudaError(
-                "E-CUDA-002",
-                f"{self.path} has no {', '.join(missing)}",
-                remediation="Install a newer nvidia-nvvm.",
-            )
+        self.demand(pending)
         parts: dict[str, str] = {}
         types: dict[str, str] = {}
         declarations: dict[str, str] = {}
@@ -189,17 +180,26 @@ class Libdevice:
             if name in self._functions and not self._is_defined(name):
                 declarations[name] = text
                 continue
-            if name in called and not inline:
-                # Not internal: for every call of an internal function, LLVM's PTX backend looks
-                # through all its uses, which takes time quadratic in the number of calls.
-                text = text.replace(" alwaysinline ", " noinline ", 1)
-                text = text.replace("define internal ", "define ", 1)
             parts[name] = text
             pending += _SYMBOL.findall(text.partition("\n")[2] or text.partition("=")[2])
             for type_name in _TYPE.findall(text):
                 types[type_name] = str(self._types[type_name]).strip()
         definitions = [types[t] for t in sorted(types)] + [parts[p] for p in sorted(parts)]
         return Extract("\n".join(definitions), declarations)
+
+    def demand(self, symbols: Iterable[str]) -> None:
+        """Refuse a libdevice that lacks one of ``symbols``.
+
+        Raises:
+            CudaError: E-CUDA-002 naming all that are missing.
+        """
+        missing = [symbol for symbol in symbols if not self._is_defined(symbol)]
+        if missing:
+            raise CudaError(
+                "E-CUDA-002",
+                f"{self.path} has no {', '.join(missing)}",
+                remediation="Install a newer nvidia-nvvm.",
+            )
 
     def _is_defined(self, name: str) -> bool:
         return name in self._functions and not self._functions[name].is_declaration

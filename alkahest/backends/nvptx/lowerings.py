@@ -57,10 +57,10 @@ class Library:
 
 @attrs.frozen
 class Own:
-    """A function of :mod:`alkahest.backends.nvptx.fastmath`.
+    """A function of :mod:`alkahest.backends.nvptx.fastmath`, in double precision.
 
     Attributes:
-        name: of the function; its libdevice counterpart serves in single precision.
+        name: of the function; the strict row of that name serves in single precision.
         part: ``".near"`` where far arguments are given up, else "".
     """
 
@@ -142,7 +142,7 @@ LOWERINGS: dict[str, Row] = {
     "erfc": Library("__nv_erfc"),
     "erfinv": Library("__nv_erfinv"),
     "gamma": Library("__nv_tgamma"),
-    "lgamma": Library("__nv_lgamma"),
+    "lgamma": Expansion(expansions.lgamma),
     "digamma": Shared("digamma", expansions.digamma),
     "j0": Expansion(expansions.j0),
     "j1": Expansion(expansions.j1),
@@ -158,13 +158,12 @@ of the table."""
 
 DEFAULT_ROWS: dict[str, Row] = {
     "powi": Expansion(powers.compensated),
-    **{name: Own(name) for name in ("sin", "cos", "exp", "exp2", "log")},
+    **{name: Own(name) for name in ("sin", "cos", "exp", "exp2", "log", "div", "sqrt")},
 }
 """What replaces rows in the default mode."""
 
 FAST_ROWS: dict[str, Row] = {
     **DEFAULT_ROWS,
-    "div": Expansion(expansions.quotient),
     "powi": Expansion(powers.plain),
     "sin": Own("sin", ".near"),
     "cos": Own("cos", ".near"),

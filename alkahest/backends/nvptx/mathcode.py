@@ -16,15 +16,17 @@ MAGIC = 1.5 * 2.0**52
 
 
 class Code:
-    """Body of one function of ``double %x`` under construction.
+    """Body of one function of doubles under construction.
 
     Attributes:
+        parameters: the function's, ``double %x`` or more.
         before: globals that it needs, one definition each.
         lines: the instructions so far.
         pool: values to load from constant memory, in order; None where literals are wanted.
     """
 
-    def __init__(self, *, pooled: bool) -> None:
+    def __init__(self, *, pooled: bool, parameters: str = "double %x") -> None:
+        self.parameters = parameters
         self.before: list[str] = []
         self.lines: list[str] = []
         self.pool: list[float] | None = [] if pooled else None
@@ -62,30 +64,45 @@ def bits(value: float) -> int:
 
 
 def beyond(limit: float) -> Callable[[Code], None]:
-    """``|x| >= limit``, an infinity or nan, for a limit whose lower word is 0.
+    """``|x| >= limit``, an infinity or nan."""
+
+    def build(code: Code) -> None:
+        size_is_beyond(code, limit)
+        code.emit("ret i1 %is.beyond")
+
+    return build
+
+
+def size_is_beyond(code: Code, limit: float) -> None:
+    """``%is.beyond``: ``|x| >= limit``, an infinity or nan, for a limit whose lower word is 0.
 
     The upper words are compared as if they were single precision numbers, which are ordered alike:
     one instruction takes the absolute value, compares, and answers true where the word looks
     like a nan, as those of the largest doubles do.
     """
+    code.emit(f"""
+        %beyond.word = call i32 @llvm.nvvm.d2i.hi(double %x)
+        %beyond.alike = bitcast i32 %beyond.word to float
+        %size = call float @llvm.nvvm.fabs.f32(float %beyond.alike)
+        %limit = bitcast i32 {bits(limit) >> 32} to float
+        %is.beyond = fcmp uge float %size, %limit
+    """)
 
-    def build(code: Code) -> None:
-        code.emit(f"""
-            %word = call i32 @llvm.nvvm.d2i.hi(double %x)
-            %alike = bitcast i32 %word to float
-            %size = call float @llvm.nvvm.fabs.f32(float %alike)
-            %limit = bitcast i32 {bits(limit) >> 32} to float
-            %far = fcmp uge float %size, %limit
-            ret i1 %far
-        """)
 
-    return build
+def below(code: Code, limit: float) -> None:
+    """``%is.below``: ``x < limit`` by upper words; x below -2**1017 looks like nan and is not."""
+    code.emit(f"""
+        %below.word = call i32 @llvm.nvvm.d2i.hi(double %x)
+        %below.alike = bitcast i32 %below.word to float
+        %least = bitcast i32 {(bits(limit) >> 32) - 2**32} to float
+        %is.below = fcmp olt float %below.alike, %least
+    """)
 
 
 def branch(code: Code, name: str, otherwise: str) -> None:
     """To the block ``rare``, begun here, where x is far; LLVM moves it out of the way."""
     code.emit(f"""
-        %is.far = call i1 @ak.{name}.is_far(double %x)
+        %is.far = call i1 @ak.{name}.is_far({code.parameters})
         %is.rare = call i1 @llvm.expect.i1(i1 %is.far, i1 false)
         br i1 %is.rare, label %rare, label %{otherwise}
         rare:
@@ -96,10 +113,10 @@ def out_of_line(name: str, result: str) -> Callable[[Code], None]:
     """The near function's value, or a call of the far one."""
 
     def build(code: Code) -> None:
-        code.emit(f"%near = call {result} @ak.{name}.near(double %x)")
+        code.emit(f"%near = call {result} @ak.{name}.near({code.parameters})")
         branch(code, name, "done")
         code.emit(f"""
-            %far = call {result} @ak.{name}.far(double %x)
+            %far = call {result} @ak.{name}.far({code.parameters})
             br label %done
             done:
             %value = phi {result} [ %near, %entry ], [ %far, %rare ]

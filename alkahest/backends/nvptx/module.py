@@ -7,15 +7,11 @@ from typing import Any
 
 import attrs
 
-from alkahest.backends.nvptx import accuracy, emit, fastmath, libdevice, pairs, targets
+from alkahest.backends.nvptx import accuracy, block, emit, fastmath, libdevice, pairs, targets
 from alkahest.backends.nvptx.access import Access
 from alkahest.errors import CudaError
 from alkahest.plugin import Artifact
 from alkahest.program import Program
-
-INLINED_CALLS = 64
-"""Up to so many calls of libdevice are inlined; beyond, the functions stay functions, because
-both LLVM and the driver's compiler slow down on kernels of a million instructions."""
 
 _LEVELS = ((20_000, 3), (10**9, 1))
 
@@ -54,7 +50,7 @@ def generate(
     Returns:
         An artifact of kind ``"ptx"``. Its metadata: ``abi`` (``"pointers"`` or ``"table"``),
         ``ptx_version``, ``llvm``, ``libdevice`` (path, or None where nothing of it
-        is called), ``opt_level``, ``inlined`` (whether libdevice was inlined), ``accuracy``,
+        is called), ``opt_level``, ``inlined`` (whether functions were inlined), ``accuracy``,
         ``points`` (per thread), ``split`` (whether it is complex, and numbers are pairs).
 
     Raises:
@@ -87,16 +83,17 @@ def build(
     symbols = kernel.symbols
     level = next(level for size, level in _LEVELS if kernel.instructions <= size)
     machine = targets.machine(target, level)
-    inline = symbols.library_calls <= INLINED_CALLS
-    library, path = _library(symbols.library, target, inline)
+    library, path = _library(symbols.library, target)
     own = fastmath.assembly(symbols.own)
     declarations = {**library.declarations, **own.declarations, **symbols.declarations}
+    functions = block.with_pool(library.definitions, symbols)
     text = "\n".join(
         [
             f'target triple = "{targets.TRIPLE}"',
             f'target datalayout = "{machine.target_data}"',
             *declarations.values(),
-            library.definitions,
+            *symbols.constants,
+            functions,
             own.definitions,
             kernel.text,
         ]
@@ -108,7 +105,7 @@ def build(
     except RuntimeError as error:
         raise CudaError("E-CUDA-002", f"LLVM refused the generated code: {error}") from error
     tuning = binding.create_pipeline_tuning_options(speed_level=level)
-    tuning.slp_vectorization = tuning.loop_vectorization = False
+    tuning.slp_vectorization = tuning.loop_vectorization = tuning.loop_unrolling = False
     passes = binding.create_pass_builder(machine, tuning)
     passes.getModulePassManager().run(ref, passes)
     return Module(
@@ -119,7 +116,7 @@ def build(
             "llvm": ".".join(map(str, binding.llvm_version_info)),
             "libdevice": path,
             "opt_level": level,
-            "inlined": inline,
+            "inlined": kernel.inlined,
             "accuracy": mode,
             "points": access.points,
             "split": program.is_complex,
@@ -127,10 +124,8 @@ def build(
     )
 
 
-def _library(
-    called: Collection[str], target: str, inline: bool
-) -> tuple[libdevice.Extract, str | None]:
+def _library(called: Collection[str], target: str) -> tuple[libdevice.Extract, str | None]:
     if not called:
         return libdevice.Extract("", {}), None
     library = libdevice.load()
-    return library.extract(called, target, inline=inline), str(library.path)
+    return library.extract(called, target), str(library.path)

@@ -89,6 +89,10 @@ define internal double @nvvm.asm.rsqrt.approx.ftz.f64.d(double %a) alwaysinline 
   %r = call double @upper.word(double %exact)
   ret double %r
 }
+define internal double @nvvm.rsqrt.approx.ftz.d(double %a) alwaysinline {
+  %r = call double @nvvm.asm.rsqrt.approx.ftz.f64.d(double %a)
+  ret double %r
+}
 define internal double @nvvm.rsqrt.approx.d(double %a) alwaysinline {
   %root = call double @llvm.sqrt.f64(double %a)
   %r = fdiv double 1.0, %root

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 
-from alkahest.backends.nvptx import accuracy, arithmetic, emit
+from alkahest.backends.nvptx import accuracy, arithmetic, emit, sizes
 from alkahest.backends.nvptx.access import CONTIGUOUS, Access
 from alkahest.backends.nvptx.block import TYPES, Block, Symbols
 from alkahest.backends.nvptx.layout import Layout
 from alkahest.backends.nvptx.lowerings import ROWS, Row
+from alkahest.backends.nvptx.writer import Writer
 from alkahest.program import Program
 from alkahest.program.split_complex import SplitProgram, split
 
@@ -29,13 +30,14 @@ def kernel(
     found = split(program)
     found = attrs.evolve(found, program=arithmetic.prepared_parts(found.program, mode))
     symbols = Symbols()
-    block = Block(found.program.dtype, symbols, label="body")
+    is_large = sizes.is_large(found.program, ROWS[mode])
+    block = Block(found.program.dtype, symbols, label="body", out_of_line=is_large)
     layout = Layout(access, block)
     PairWriter(found, block, layout, ROWS[mode]).write_single()
     return emit.finished(found.program, layout, block, symbols)
 
 
-class PairWriter(emit.Writer):
+class PairWriter(Writer):
     """Writes the real program of a complex one."""
 
     def __init__(
@@ -90,7 +92,7 @@ class PairWriter(emit.Writer):
                 values.append(chosen[number])
             else:
                 operands = [self._operand(a, column, values) for a in instruction.args]
-                values.append(self._computed(instruction, operands, pairs))
+                values.append(self._computed(number, instruction, operands, pairs))
             yield values[-1]
 
     def _branch(
@@ -114,7 +116,7 @@ class PairWriter(emit.Writer):
         for number in self._rare.needed(select.args[1] for select in code):
             instruction = program.code[number - first]
             operands = [self._operand(a, column, within) for a in instruction.args]
-            within[number - first] = self._computed(instruction, operands, pairs)
+            within[number - first] = self._computed(number, instruction, operands, pairs)
         fixed = [self._operand(select.args[1], column, within) for select in code]
         last = block.label
         block.jump(f"{name}.end")

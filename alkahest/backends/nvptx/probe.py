@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
-from alkahest.backends.nvptx import accuracy, emit, libdevice, targets
+from alkahest import cache
+from alkahest.backends.nvptx import accuracy, emit, libdevice, toolchain
 from alkahest.backends.nvptx.lowerings import DTYPES, LOWERINGS
 from alkahest.backends.nvptx.module import generate
-from alkahest.errors import AlkahestError
+from alkahest.errors import AlkahestError, CudaError
 from alkahest.ops import OPS, Op, Signature
 from alkahest.plugin import Batch, Probe
 from alkahest.program import Instruction, Program
@@ -16,25 +18,43 @@ from alkahest.program import Instruction, Program
 WITNESS_POINTS = 1000
 """Points of the witness: several blocks, the last one not full."""
 
+_FACTS = ("llvm", "libdevice", "ptx_version")
+
 
 def probe() -> Probe:
     """Whether every operation of the table can be emitted here; touches no driver.
 
-    All operations are written as LLVM assembly, all functions of libdevice that they call are
-    taken from the libdevice found here, and one kernel that calls it goes all the way to PTX.
+    All operations are written as LLVM assembly, the libdevice found here has to have all functions
+    that they call, and one kernel that calls it goes all the way to PTX. A yes is kept on disk for
+    as long as compiler, libdevice and our sources stay as they are.
     """
+    compilers = toolchain.compilers()
+    key = None if compilers is None else cache.key({**compilers, "kind": "probe"})
+    known = None if key is None else cache.load(key)
     try:
-        for dtype in sorted(DTYPES):
-            kernel = emit.kernel(every_operation(dtype), mode=accuracy.STRICT)
-            libdevice.load().extract(kernel.symbols.library, targets.DEFAULT)
-        artifact = generate(_sine(), None, {})
+        facts: dict[str, str] = _checked() if known is None else json.loads(known)
     except AlkahestError as error:
         return Probe(ok=False, detail=error.message, code=error.code)
+    if known is None and key is not None:
+        cache.store(key, json.dumps(facts).encode(), label="whether PTX can be emitted")
+    shown = {name: facts[name] for name in _FACTS}
+    return Probe(ok=True, detail=f"PTX for {facts['target']} emitted", facts=shown)
+
+
+def _checked() -> dict[str, str]:
+    """Facts of the kernel that was emitted.
+
+    Raises:
+        CudaError: E-CUDA-001, 002, 005; what stands in the way.
+    """
+    for dtype in sorted(DTYPES):
+        kernel = emit.kernel(every_operation(dtype), mode=accuracy.STRICT)
+        libdevice.load().demand(sorted(kernel.symbols.library))
+    artifact = generate(_sine(), None, {accuracy.OPTION: accuracy.STRICT})
     ptx = str(artifact.code)
     if f".entry {artifact.entry}" not in ptx or "__nv_" in ptx:
-        return Probe(ok=False, detail="the generated PTX is not a kernel", code="E-CUDA-002")
-    facts = {key: artifact.metadata[key] for key in ("llvm", "libdevice", "ptx_version")}
-    return Probe(ok=True, detail=f"PTX for {artifact.target} emitted", facts=facts)
+        raise CudaError("E-CUDA-002", "the generated PTX is not a kernel")
+    return {**{name: artifact.metadata[name] for name in _FACTS}, "target": artifact.target}
 
 
 def witness() -> Probe:

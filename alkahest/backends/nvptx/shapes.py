@@ -1,16 +1,24 @@
-"""The shape of a kernel: points per thread and threads per block, from tables that were measured."""
+"""The shape of a kernel: points per thread and threads per block.
+
+Points per thread are chosen with the code, by tables that were measured on an H200; threads per
+block when the driver has compiled it, by the registers that it takes.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from alkahest.backends.nvptx import arithmetic
+from alkahest.backends.nvptx import arithmetic, sizes
+from alkahest.backends.nvptx.accuracy import DEFAULT, FAST, STRICT
+from alkahest.backends.nvptx.lowerings import ROWS
 
 if TYPE_CHECKING:
     from alkahest.program import Program
 
-BLOCK = 128
-"""Threads of a block."""
+BLOCKS = (128, 192, 256)
+"""Threads of a block, the best first where as many fit on a multiprocessor. With 64 memory is up to
+70 % slower on an H200, since blocks are not begun fast enough; beyond 128 nothing is gained by
+itself."""
 
 WIDEST = {"float64": 2, "float32": 4}
 """dtype -> points per thread whose columns fill the widest access to memory, 16 bytes."""
@@ -19,11 +27,21 @@ ALIGNMENT = 16
 """Bytes of that access."""
 
 WIDE_REGISTERS = 96
-"""Registers that a thread of several points may be estimated to need; measured on an H200."""
+"""Registers that a thread of several points may be estimated to need."""
 
-WIDE_ARRAYS = 32
-"""Columns and outputs, at most, of a kernel with several points per thread."""
+WIDE_ARRAYS = 5
+"""Columns and outputs, at most, of a kernel with several points per thread. Measured on an H200:
+with 5 arrays two points a thread are as fast as one or up to 20 % faster, with 9 a percent slower,
+with 15 by 7 %."""
 
+WIDE_CODE = {STRICT: 2_000, DEFAULT: 200, FAST: 200}
+"""Accuracy mode -> instructions, at most, of one of its points. Measured there too: with 250 and
+with 2600 one point a thread is as fast as two or up to 12 % faster, and compiled in half the time.
+The functions of libdevice, of which a point runs a part only, want the 16 bytes."""
+
+_REGISTER_FILE = 65_536
+_REGISTERS_AT_ONCE = 8
+_RESIDENT_THREADS = 2_048
 _FOR_FUNCTIONS = 24
 _REGISTERS = {"float64": 2, "float32": 1}
 
@@ -32,15 +50,33 @@ def points_per_thread(program: Program, mode: str) -> int:
     """How many consecutive points a thread of the program's kernel computes, 1 or the widest.
 
     Two points need hardly more registers than one while a program's values are few, and move 16
-    bytes at once. With many values, more threads of one point each are better.
+    bytes at once. With many values, more threads of one point each are better; so they are where a
+    thread has too little memory traffic to wait for, or so much that there is enough of it anyway.
     """
     widest = WIDEST.get(program.dtype, 1)
     arrays = len(program.inputs), len(program.outputs)
     if widest == 1 or not program.inputs or sum(arrays) > WIDE_ARRAYS:
         return 1
-    values = live_values(arithmetic.prepared(program, mode)) + (widest - 1) * max(arrays)
+    program = arithmetic.prepared(program, mode)
+    if sizes.code(program, ROWS[mode]) > WIDE_CODE[mode]:
+        return 1
+    values = live_values(program) + (widest - 1) * max(arrays)
     needed = values * _REGISTERS[program.dtype] + _FOR_FUNCTIONS
     return widest if needed <= WIDE_REGISTERS else 1
+
+
+def threads_per_block(registers: int) -> int:
+    """The block of which most threads fit on a multiprocessor at once.
+
+    Args:
+        registers: that a thread of the compiled kernel takes.
+    """
+    taken = -(-max(registers, 1) // _REGISTERS_AT_ONCE) * _REGISTERS_AT_ONCE
+
+    def resident(threads: int) -> int:
+        return min(_REGISTER_FILE // (taken * threads), _RESIDENT_THREADS // threads) * threads
+
+    return max(BLOCKS, key=resident)
 
 
 def live_values(program: Program) -> int:

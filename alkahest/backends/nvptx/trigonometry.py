@@ -26,6 +26,72 @@ def sincos_near(code: Code) -> None:
     _return_pair(code, "%sin", "%cos")
 
 
+def sin_near(code: Code) -> None:
+    """sin(x) from ``x = n*pi + r``, ``n = round(x/pi)``: one polynomial, where the pair takes two.
+
+    The reduction is that of :func:`sincos_near` in units of pi.
+    """
+    code.fma("%t", "%x", code.constant(table.ONE_OVER_PI), code.constant(MAGIC))
+    _over_a_half_turn(code, "%x", "%t", MAGIC)
+    code.emit("%turn = shl i32 %whole, 31")
+    _return_signed(code)
+
+
+def cos_near(code: Code) -> None:
+    """cos(x) from ``|x| = h*pi + r`` with h the half-odd number near it: minus or plus sin(r).
+
+    A sum with ten binary digits after the point becomes half-odd when these are replaced by those
+    of 1/2; what it was rounded by makes ``|r|`` exceed pi/2 by a thousandth.
+    """
+    magic = MAGIC / 2**_DIGITS
+    code.emit("%size.x = call double @llvm.fabs.f64(double %x)")
+    code.fma("%t", "%size.x", code.constant(table.ONE_OVER_PI), code.constant(magic))
+    code.emit(f"""
+        %t.lower = call i32 @llvm.nvvm.d2i.lo(double %t)
+        %t.upper = call i32 @llvm.nvvm.d2i.hi(double %t)
+        %t.integer = and i32 %t.lower, {-(2**_DIGITS)}
+        %t.half = or i32 %t.integer, {2 ** (_DIGITS - 1)}
+        %half.odd = call double @llvm.nvvm.lohi.i2d(i32 %t.half, i32 %t.upper)
+    """)
+    _over_a_half_turn(code, "%size.x", "%half.odd", magic)
+    code.emit(f"""
+        %turn.back = shl i32 %whole, {31 - _DIGITS}
+        %turn = xor i32 %turn.back, {SIGN}
+    """)
+    _return_signed(code)
+
+
+_DIGITS = 10
+
+
+def _over_a_half_turn(code: Code, x: str, multiple: str, magic: float) -> None:
+    """``%sine = sin(r)``, ``r = x - multiple*pi``, and ``%whole``, the multiple's lower word."""
+    code.op("%n", "fsub", multiple, code.constant(magic))
+    code.fma("%r.1", "%n", code.constant(-table.PI[0]), x)
+    code.fma("%r.2", "%n", code.constant(-table.PI[1]), "%r.1")
+    code.fma("%r", "%n", code.constant(-table.PI[2]), "%r.2")
+    code.op("%z", "fmul", "%r", "%r")
+    code.polynomial("%p", "%z", table.SINE)
+    code.op("%rz", "fmul", "%r", "%z")
+    code.fma("%sine", "%rz", "%p", "%r")
+    code.emit(f"%whole = call i32 @llvm.nvvm.d2i.lo(double {multiple})")
+
+
+def _return_signed(code: Code) -> None:
+    """Return ``%sine`` with the sign of ``%r``, which it has unless 0, turned by ``%turn``."""
+    code.emit(f"""
+        %lower = call i32 @llvm.nvvm.d2i.lo(double %sine)
+        %upper = call i32 @llvm.nvvm.d2i.hi(double %sine)
+        %r.upper = call i32 @llvm.nvvm.d2i.hi(double %r)
+        %turned = xor i32 %r.upper, %turn
+        %sign = and i32 %turned, {SIGN}
+        %size = and i32 %upper, {2**31 - 1}
+        %word = or i32 %size, %sign
+        %value = call double @llvm.nvvm.lohi.i2d(i32 %lower, i32 %word)
+        ret double %value
+    """)
+
+
 def sincos_far(code: Code) -> None:
     """``{ sin(x), cos(x) }`` for ``|x| >= 2**31``; nan for infinities and nan.
 

@@ -9,6 +9,7 @@ import types
 from pathlib import Path
 from typing import Any
 
+import pages
 import plot
 import pytest
 from gpu_benchmark import results
@@ -211,12 +212,60 @@ def test_the_picture_has_bars_for_every_contender(
     results.write(document, source)
     assert plot.main([str(source), str(target)]) == 0
     drawn = [arguments for name, arguments in calls if name == "barh"]
-    assert [arguments[1] for arguments in drawn] == list(plot.series(document).values())
+    shares = plot.series(document)
+    assert shares["jax"][0] == 8
+    shares["jax"][0] = plot.LONGEST
+    assert [arguments[1] for arguments in drawn] == list(shares.values())
+    assert [arguments[2] for name, arguments in calls if name == "text"] == [" 8.0"]
     marks = [arguments[0][0] for name, arguments in calls if name == "plot"]
     assert marks == [0.8, 0.4, 0.2]
     first, last = drawn[0][0][0], drawn[-1][0][0]
     assert first == pytest.approx(-last)  # bars of one row are centred on its tick
     assert ("savefig", (target,)) in calls
+
+
+def test_the_page_gets_the_tables_and_the_picture_between_its_marks(
+    document: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, source = tmp_path / "page.md", tmp_path / "result.json"
+    page.write_text("before\n<!-- begin results -->\nold\n<!-- end results -->\nafter\n")
+    monkeypatch.setattr(plot, "PAGE", page)
+    pictures: list[Path] = []
+    monkeypatch.setattr(plot, "draw", lambda document, target: pictures.append(target))
+    results.write(document, source)
+    for _ in range(2):
+        assert plot.main([str(source), "--docs"]) == 0
+    text = page.read_text()
+    assert pictures == [tmp_path / "benchmarks.svg"] * 2
+    assert "old" not in text
+    assert text.startswith("before\n<!-- begin results -->\n")
+    assert text.endswith("<!-- end results -->\nafter\n")
+    assert "(benchmarks.svg)" in text
+    for table in results.tables(document):
+        assert results.markdown(table) in text
+    assert f"- {results.left_out(document)[0]}" in text
+
+
+def test_a_run_in_parts_is_put_together_and_says_what_is_older(document: dict[str, Any]) -> None:
+    rows = {key: document[key] for key in ("schema", "machine", "rows")}
+    older = {**document, "machine": {"date": "the day before"}, "rows": []}
+    whole = results.merged([rows, older])
+    assert whole["rows"] == document["rows"]
+    assert whole["host"] == document["host"]
+    assert whole["machine"] == document["machine"]
+    captions = [table.caption for table in results.tables(whole)]
+    assert "Host arrays, in and out (the day before)" in captions
+    assert "Device arrays: milliseconds" in captions
+    assert results.merged([document])["dates"] == {}
+
+
+def test_a_page_without_marks_is_refused(
+    document: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("nothing\n")
+    with pytest.raises(ValueError, match="needs one line '<!-- begin results -->'"):
+        pages.replace(page, "results", "text")
 
 
 def test_a_picture_of_nothing_is_refused(

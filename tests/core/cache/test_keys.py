@@ -69,6 +69,29 @@ def test_the_digest_of_sources_changes_with_any_python_file_below(tmp_path: Path
     assert len({first, second, third, digest()}) == 4
 
 
+def test_files_and_several_places_count_in_their_order(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        (folder / "__pycache__").mkdir(parents=True)
+        (folder / "module.py").write_text("x = 1\n")
+        os.utime(folder / "module.py", ns=(0, 1))
+    both = cache.sources(first, second)
+    alone = cache.sources(first)
+    file = cache.sources(first / "module.py")
+    assert len({both, alone, file}) == 3
+    assert cache.sources(second) == alone
+    assert cache.sources(second / "module.py") == file
+    os.utime(second / "module.py", ns=(0, 2))
+    keys.sources.cache_clear()
+    assert cache.sources(first) == alone
+    assert len({cache.sources(first, second), cache.sources(second, first), both}) == 3
+
+
+def test_what_cannot_be_examined_is_an_error_and_not_an_empty_digest(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        cache.sources(tmp_path / "absent")
+
+
 def test_importing_the_cache_loads_nothing_heavy() -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(Path(alkahest.__file__).parents[1])!r})\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 import pytest
 
@@ -64,6 +65,52 @@ def test_a_device_whose_operations_are_hidden_by_transfers_is_fitted_too() -> No
     assert fitted.call == pytest.approx(3e-5)
     assert fitted.read.unit == pytest.approx(1.2e-10)
     assert all(cost.unit < 1e-14 for cost in fitted.ops.values())
+
+
+def test_what_fresh_memory_costs_is_told_from_what_writing_does() -> None:
+    fresh = attrs.evolve(TRUTH, fresh=7e-10)
+    fitted = fit(samples(fresh))
+    assert fitted.fresh == pytest.approx(7e-10)
+    assert fitted.write.unit == pytest.approx(TRUTH.write.unit)
+    work = Work(columns_in=1, bytes_in=8, columns_out=1, bytes_out=8, ops={"add": 1})
+    extra = [fresh.seconds(work, n) - TRUTH.seconds(work, n) for n in (1 << 17, 1 << 20)]
+    assert extra == pytest.approx([0, 7e-10 * 7 * (1 << 20)])
+    assert fresh.seconds(work, 1 << 20, moves=False) == TRUTH.seconds(work, 1 << 20, moves=False)
+
+
+def test_operations_of_one_kernel_cost_nothing_per_call_and_alike_in_a_class() -> None:
+    noisy = samples(
+        Model(
+            call=9e-5,
+            read=Cost(2e-6, 2e-11),
+            write=Cost(2e-6, 2e-11),
+            ops={"add": Cost(0, 1e-13), "mul": Cost(0, 2e-13), "exp": Cost(0, 2e-12)},
+        ),
+        noise=0.2,
+    )
+    fitted = fit(noisy, one_kernel=True)
+    assert {cost.call for cost in fitted.ops.values()} == {0}
+    assert fitted.ops["add"] == fitted.ops["mul"] == fitted.classes["arithmetic"]
+    long = Work(columns_in=2, bytes_in=16, columns_out=1, bytes_out=8, ops={"add": 40, "exp": 20})
+    assert fitted.seconds(long, 1000) == pytest.approx(1e-4, rel=0.3)
+
+
+def test_transfers_that_begin_slowly_are_fitted_too() -> None:
+    device = Model(
+        call=7e-5,
+        read=Cost(1e-6, 2.4e-11),
+        write=Cost(1e-6, 2.4e-11),
+        filling=9e-11,
+        ops={name: Cost(0.0, 1e-13) for name in TRUTH.ops},
+    )
+    fitted = fit(samples(device), one_kernel=True)
+    assert fitted.filling == pytest.approx(9e-11)
+    work = Work(columns_in=1, bytes_in=8, columns_out=1, bytes_out=8, ops={})
+    for n, first in ((1000, 16_000), (1 << 16, 1 << 20), (1 << 20, 1 << 20)):
+        want = 7e-5 + 2e-6 + 16 * n * 2.4e-11 + first * 9e-11
+        assert device.seconds(work, n) == pytest.approx(want)
+        assert fitted.seconds(work, n) == pytest.approx(want, rel=1e-6)
+    assert fit(samples(device)).filling == 0
 
 
 def test_least_squares_without_negative_coefficients() -> None:

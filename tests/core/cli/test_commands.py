@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -270,3 +272,44 @@ def test_an_interrupt_while_the_command_line_is_imported_is_no_traceback() -> No
         "",
         "alkahest: interrupted\n",
     )
+
+
+INTERRUPTING = """
+import os, signal, sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "alkahest.capabilities":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+"""
+SCRIPT = "import sys\nfrom alkahest.cli import main\nsys.exit(main())\n"
+
+
+@pytest.mark.parametrize(
+    ("start", "code", "shown"),
+    [
+        (["alkahest"], 130, "alkahest: interrupted\n"),
+        (["-m", "alkahest"], 130, "alkahest: interrupted\n"),
+        (["program"], -signal.SIGINT, "KeyboardInterrupt\n"),
+    ],
+)
+def test_an_interrupt_while_the_package_is_imported_is_a_traceback_in_other_programs_only(
+    tmp_path: Path, start: list[str], code: int, shown: str
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTING)
+    for name in ("alkahest", "program"):
+        (tmp_path / "bin" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "bin" / name).write_text(SCRIPT)
+    if start != ["-m", "alkahest"]:
+        start = [str(tmp_path / "bin" / start[0])]
+    result = subprocess.run(
+        [sys.executable, *start, "plugins"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (result.returncode, result.stdout) == (code, "")
+    assert result.stderr.endswith(shown)
+    assert ("Traceback" in result.stderr) == (code < 0)

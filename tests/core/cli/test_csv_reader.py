@@ -174,3 +174,20 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     assert absent.code == "E-IO-001"
     assert "No such file" in absent.message
     assert refused(tmp_path, "x").code == "E-IO-001"
+
+
+def test_the_first_row_says_whether_a_column_holds_numbers(write: Write) -> None:
+    source = CsvSource(str(write("a.csv", "x,name\n\n1,ann\n2,3\n")), nan_for_missing=False)
+    assert source.number_type("x") == np.float64
+    with pytest.raises(IoError, match=r"row 1 \(line 3\), column 'name': 'ann' is not a number"):
+        source.number_type("name")
+    chunks = [chunk.numbers["x"].tolist() for chunk in source.chunks(["x"], ("name",), 1)]
+    assert chunks == [[1.0], [2.0]]
+    source.close()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_lines_are_right_whatever_was_read_beforehand(write: Write, rows: int) -> None:
+    path = write("a.csv", 'x,y\n\n\n1,"a\nb"\n\n2,c\nthree,d\n')
+    with pytest.raises(IoError, match=r"row 3 \(line 8\), column 'x'"):
+        read(path, "x", carried=("y",), rows=rows)

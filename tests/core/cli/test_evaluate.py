@@ -188,7 +188,7 @@ REFUSALS = {
     "an operation nobody has": (["erf(x)", "data.csv"], 1, "[E-JIT-004]"),
     "an operation it lacks": (["erf(x)", "data.csv", "--backend", "arithmetic"], 2, "erf"),
     "an unknown dtype": (["x", "data.csv", "--dtype", "int8"], 2, "invalid choice: 'int8'"),
-    "a negative device": (["x", "data.csv", "--device", "-1"], 2, "'-1' is not a whole number"),
+    "a negative device": (["x", "data.csv", "--device", "-1"], 2, "'-1' is neither a whole"),
     "a chunk of nothing": (["x", "data.csv", "--chunk", "0"], 2, "'0' is not a whole number"),
     "names for a csv file": (["x", "data.csv", "--columns", "x"], 2, "--columns belongs to NPY"),
     "nan for an array": (["x", "a.npy", "--missing", "nan"], 2, "--missing belongs to CSV"),
@@ -334,3 +334,16 @@ def test_a_kept_column_of_text_that_another_format_cannot_take_is_explained(
     assert "--keep copies such a column only to a file of the data's own format" in result.err
     assert "Cast" not in result.err
     assert run("eval", "x=x", "2*x", path).out == "x,f1\n1.5,3.0\n"
+
+
+def test_kept_text_goes_to_no_other_format_and_nothing_is_computed(
+    run: Run, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write("towns.csv", "x,town\n\n1,Ulm\n2,Hof\n")
+    monkeypatch.setattr("alkahest.cli.job.run", lambda job: pytest.fail("rows were read"))
+    for name in ("out.npy", "out.npz", "out.parquet"):
+        result = run("eval", "2*x", path, "--keep", "-o", tmp_path / name)
+        assert (result.code, result.out) == (1, "")
+        assert "row 1 (line 3), column 'town': 'Ulm' is not a number; --keep copies" in result.err
+        assert "name each column of numbers to copy: 'x=x'" in result.err
+        assert not (tmp_path / name).exists()

@@ -126,7 +126,7 @@ def test_an_integer_power_keeps_its_sign_where_its_exponent_rounds_to_an_even_nu
     ],
 )
 def test_names_that_c_does_not_allow_are_refused(name, names, shown):
-    with pytest.raises(InputError, match=shown) as caught:
+    with pytest.raises(CodegenError, match=shown) as caught:
         emit_c(ak.sin(X) + Y, [X, Y], name, var_names=names)
     assert caught.value.code == "E-EMIT-001"
 

@@ -1,11 +1,10 @@
 """Deep chains, wide sums and wide sharing: everything is iterative and near linear."""
 
-import gc
 import pickle
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import pytest
@@ -95,25 +94,48 @@ def test_a_long_maximum_and_a_long_product_are_flat():
     assert len(highest.args) == len(product.args) == 3001
 
 
-@pytest.mark.parametrize("step", [lambda e, x: e + x, lambda e, x: sin(e) * 2 + x])
-def test_building_takes_time_proportional_to_the_number_of_steps(step):
-    def seconds(steps: int) -> float:
-        pool = ExprPool()
-        expr = pool.symbol("x")
-        symbols = [pool.symbol(f"y{i}") for i in range(steps)]
-        start = time.process_time()
-        for symbol in symbols:
-            expr = step(expr, symbol)
-        assert expr.args
-        return time.process_time() - start
+def _built(step: Callable[[Expr, Expr], Expr], steps: int) -> Expr:
+    pool = ExprPool()
+    expr = pool.symbol("x")
+    symbols = [pool.symbol(f"y{i}") for i in range(steps)]
+    for symbol in symbols:
+        expr = step(expr, symbol)
+    assert expr.args
+    return expr
 
-    gc.disable()
+
+def _calls(step: Callable[[Expr, Expr], Expr], steps: int) -> int:
+    """Calls of Python and C functions while building."""
+    count = 0
+
+    def seen(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(seen)
     try:
-        few = min(seconds(4000) for _ in range(3))
-        many = min(seconds(32000) for _ in range(2))
+        _built(step, steps)
     finally:
-        gc.enable()
-    assert many < 8 * few * 3  # quadratic time would give 64 times as much
+        sys.setprofile(None)
+    return count
+
+
+def _bytes(step: Callable[[Expr, Expr], Expr], steps: int) -> int:
+    """Memory at its highest while building; a pool keeps every node, and so every copy."""
+    tracemalloc.start()
+    try:
+        _built(step, steps)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("step", [lambda e, x: e + x, lambda e, x: sin(e) * 2 + x])
+@pytest.mark.parametrize("measure", [_calls, _bytes])
+def test_building_takes_work_and_memory_proportional_to_the_number_of_steps(measure, step):
+    measure(step, 10)  # what happens once
+    few, many = measure(step, 1000), measure(step, 8000)
+    assert many < 8 * few * 1.3  # quadratic growth would give 64 times as much
 
 
 def test_freeing_a_deep_chain_does_not_exhaust_the_stack():

@@ -1,0 +1,224 @@
+"""How the calls of a compiled function are carried out.
+
+A call whose columns are just as the backend wants them takes a short way; any other is checked and
+prepared by the rules (:mod:`alkahest.columns`, :mod:`alkahest.device_calls`), and evaluated by the
+backend that was named or that is chosen for this call (:mod:`alkahest.automatic`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from alkahest import selection
+from alkahest.automatic import Automatic, placement_of
+from alkahest.derivative_outputs import evaluated
+from alkahest.errors import InputTypeError
+from alkahest.executable import Executable
+from alkahest.selection import HOST
+from alkahest.splitting import ALL
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from alkahest.derivative_outputs import Layout
+    from alkahest.device_calls import DeviceCall
+    from alkahest.plugin import BackendInfo, Batch
+    from alkahest.program import Program
+    from alkahest.rules import Rules
+
+_BY_NAME = "asked for by name"
+
+
+class Evaluation:
+    """Evaluates one program; safe to use from many threads and after a fork.
+
+    Attributes:
+        first: the program on the backend that was named; under ``"auto"`` on the one that takes
+            host columns where nothing is predicted.
+        is_automatic: whether the backend is chosen for every call.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        backend: str,
+        *,
+        single: bool,
+        layout: Layout | None,
+        device: int | str | None,
+        casting: str,
+        target: str | None,
+        options: Mapping[str, Any],
+    ) -> None:
+        """Compile for the backend of that name, or for the first choice.
+
+        Args:
+            program: verified.
+            backend: name of a backend or group, or ``"auto"``.
+            single: whether calls give the one output itself instead of a tuple.
+            layout: how the outputs form value, gradient and Hessian; None where they do not.
+            device: the one that calls ask for unless they say otherwise.
+            casting, target, options: as for :func:`alkahest.compile_expr`.
+
+        Raises:
+            CodegenError: E-JIT-004, E-JIT-009 when no backend fits.
+            AlkahestError: what the backend refuses, under its own code.
+        """
+        from alkahest import columns
+        from alkahest.device_calls import DeviceCall
+
+        def compile_for(info: BackendInfo) -> Executable:
+            return Executable(program, info, casting=casting, target=target, options=options)
+
+        self._automatic: Automatic | None = None
+        if backend == selection.AUTO:
+            self._automatic = Automatic(program, compile_for, device)
+            self.first = self._automatic.first
+        else:
+            self.first = compile_for(selection.choose(program, backend))
+        self.is_automatic = self._automatic is not None
+        self._dtype = program.dtype
+        self._single = single
+        self._layout = layout
+        self._rules = self.first.rules
+        self._prepare = columns.prepare
+        self._fast_batch = columns.fast_batch
+        self._device_call = DeviceCall
+        self._calls = threading.local()
+        self._fast: dict[int | str | None, tuple[Callable[..., Any], str, str]] = {}
+        if self.first.on_host:
+            self.first.prepare(device)  # refuses an ordinal that does not exist
+
+    def report(self) -> dict[str, Any]:
+        """Facts about the calling thread's last call, see :attr:`alkahest.CompiledFn.report`."""
+        last = getattr(self._calls, "last", None)
+        if last is None:
+            return {}
+        backend, reason, device, n, seconds, facts = last
+        return {
+            "backend": backend,
+            "reason": reason,
+            "device": device,
+            "dtype": self._dtype,
+            "n": n,
+            "seconds": seconds,
+            **facts,
+        }
+
+    def fast(self, columns: Sequence[Any], out: Any, stream: Any, device: int | str | None) -> Any:
+        """The result where the columns are just as the backend wants them, or NotImplemented."""
+        on_device = self._fast.get(device)
+        if on_device is not None:
+            fast, backend, reason = on_device
+            start = perf_counter()
+            found = fast(*columns, out=out, stream=stream)
+            if found is not NotImplemented:
+                results, n, facts = found
+                self._calls.last = backend, reason, device, n, perf_counter() - start, facts
+                return results[0] if self._single else results
+        if stream is not None or self._layout is not None:
+            return NotImplemented
+        batch = self._fast_batch(columns, self._rules, out)
+        if batch is None:
+            return NotImplemented
+        outputs = self._run(batch, device)
+        if batch.out is not None:
+            for target, values in zip(batch.out, outputs, strict=True):
+                if values is not target:
+                    target[...] = values
+            outputs = batch.out
+        return outputs[0] if self._single else outputs
+
+    def evaluate(
+        self,
+        columns: Sequence[Any],
+        broadcast: bool,
+        out: Any,
+        n: int | None,
+        stream: Any,
+        threads: int | None,
+        device: int | str | None,
+    ) -> Any:
+        """One call, checked in every way.
+
+        Args:
+            columns: one per input.
+            broadcast: True for ufunc broadcasting, False for a batch.
+            out, n, stream, threads: as for a call.
+            device: ordinal, ``"all"`` or None for the backend's default.
+
+        Raises:
+            InputError, InputTypeError: see :func:`alkahest.columns.prepare`.
+            AlkahestError: what the backend or the device refuses.
+        """
+        placement, rules, layout = HOST, self._rules, self._layout
+        if self._automatic is not None or device == ALL or rules.placement != HOST:
+            placement = placement_of(
+                [*columns, *(out if isinstance(out, (list, tuple)) else [out])]
+            )
+            if placement != HOST:
+                rules = self._rules_for(placement, device)
+            if rules.placement == placement != HOST:
+                call = self._device_call(
+                    columns, rules, layout, broadcast, out, n, stream, threads, device
+                )
+                return self._queue(call, placement)
+        arrays = None
+        if layout is not None and out is not None:
+            arrays = layout.check(out)
+            out = layout.rows(arrays, rules.outputs)
+        prepared = self._prepare(
+            columns, rules, broadcast=broadcast, out=out, n=n, stream=stream, threads=threads
+        )
+        if layout is None:
+            results = prepared.finish(self._run(prepared.batch, device, placement))
+            return results[0] if self._single else results
+        if arrays is None:
+            return evaluated(
+                layout, prepared, rules.outputs, lambda batch: self._run(batch, device, placement)
+            )
+        prepared.finish(self._run(prepared.batch, device, placement))
+        layout.complete(arrays, rules.outputs)
+        return arrays
+
+    def _rules_for(self, placement: str, device: int | str | None) -> Rules:
+        """What is asked of columns that are on a device."""
+        if device == ALL:
+            raise InputTypeError(
+                "E-INPUT-010",
+                f'device="all" splits columns in host memory; these are on {placement}',
+                remediation="Copy them to host memory, or leave device= out.",
+            )
+        if self._automatic is None:
+            return self._rules
+        return self._automatic.reader(placement, device).rules
+
+    def _queue(self, call: DeviceCall, placement: str) -> Any:
+        """Evaluate where the columns are; the work may still be queued on return."""
+        device, layout = call.device, self._layout
+        executable, reason = self._pick(0, placement, device)
+        queued, seconds, fast = executable.queue(call)
+        facts = queued.report
+        self._calls.last = executable.backend, reason, queued.device, queued.n, seconds, facts
+        if fast is not None and layout is None:
+            self._fast[device] = fast, executable.backend, reason
+        return queued.results[0] if self._single and layout is None else queued.results
+
+    def _run(
+        self, batch: Batch, device: int | str | None, placement: str = HOST
+    ) -> tuple[NDArray[Any], ...]:
+        executable, reason = self._pick(batch.n, placement, device)
+        outputs, seconds, facts = executable.run(batch, device)
+        self._calls.last = (executable.backend, reason, device, batch.n, seconds, facts)
+        return outputs
+
+    def _pick(self, n: int, placement: str, device: int | str | None) -> tuple[Executable, str]:
+        if self._automatic is None:
+            return self.first, _BY_NAME
+        return self._automatic.pick(n, placement, device)
+
+
+__all__ = ["Evaluation"]

@@ -1,0 +1,1 @@
+"""What ``benchmarks/accuracy.py`` is made of: points, a reference, measuring, tables."""
