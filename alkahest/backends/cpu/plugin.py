@@ -1,4 +1,4 @@
-"""The plugin of ``alkahest-cpu``: evaluation on the CPU with NumPy and SciPy."""
+"""The plugin of ``alkahest-cpu``: evaluation on the CPU, with NumPy and SciPy or as machine code."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from alkahest.plugin import (
     Artifact,
     BackendInfo,
     DeviceInfo,
+    Diagnostic,
     Evaluator,
     Feature,
     Probe,
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 ALKAHEST_PLUGIN_API = 1
 
-_NAME = "cpu-reference"
+_REFERENCE = "cpu-reference"
+_JIT = "cpu-jit"
 _ERF_ONE = 0.8427007929497149
 
 
@@ -58,8 +60,8 @@ def _witness() -> Probe:
 
     pool = ExprPool()
     x = pool.symbol("x")
-    values = compile_expr(pool.func("erf", [x]), [x], backend=_NAME).call_batch([[1.0, 1.0, 1.0]])
-    return _verdict(values, {})
+    fn = compile_expr(pool.func("erf", [x]), [x], backend=_REFERENCE)
+    return _verdict(fn.call_batch([[1.0, 1.0, 1.0]]), {})
 
 
 def _verdict(values: Any, facts: Mapping[str, str]) -> Probe:
@@ -68,24 +70,50 @@ def _verdict(values: Any, facts: Mapping[str, str]) -> Probe:
     return Probe(ok=ok, detail=detail, code="" if ok else "E-JIT-002", facts=facts)
 
 
+def _jit_probe() -> Probe:
+    from alkahest.backends.cpu.jit.probe import probe
+
+    return probe()
+
+
+def _jit_witness() -> Probe:
+    from alkahest.backends.cpu.jit.probe import witness
+
+    return witness()
+
+
 def _support() -> Support:
     from alkahest.backends.cpu.kernels import support
 
     return support()
 
 
+def _jit_support() -> Support:
+    from alkahest.backends.cpu.jit.support import support
+
+    return support()
+
+
 @hookimpl
 def alkahest_register_backends() -> list[BackendInfo]:
-    """One backend, which every other one is compared with."""
+    """The reference, which every other one is compared with, and compiled code."""
     return [
         BackendInfo(
-            name=_NAME,
+            name=_REFERENCE,
             features=(Feature(name="cpu", probe=_probe, witness=_witness),),
             support=_support,
             priority=0,
             group="cpu",
             summary="NumPy and SciPy, block by block: the reference",
-        )
+        ),
+        BackendInfo(
+            name=_JIT,
+            features=(Feature(name="llvm_jit", probe=_jit_probe, witness=_jit_witness),),
+            support=_jit_support,
+            priority=50,
+            group="cpu",
+            summary="machine code through llvmlite: SIMD vectors, threads",
+        ),
     ]
 
 
@@ -93,38 +121,60 @@ def alkahest_register_backends() -> list[BackendInfo]:
 def alkahest_codegen(
     backend: str, program: Program, target: str | None, options: Mapping[str, Any]
 ) -> Artifact:
-    """The program is its own code; there are no options, and the only target is this machine."""
+    """The program itself; machine code is made for the first call that is worth it.
+
+    The reference has no options and no target but this machine.
+    """
+    from alkahest.program import dumps
+
+    if backend == _JIT:
+        from alkahest.backends.cpu.jit.compile import target as resolve
+        from alkahest.backends.cpu.jit.options import Options
+
+        chosen = Options.of(options, target)
+        return Artifact(
+            kind="program",
+            code=dumps(program),
+            program=program,
+            target=resolve(chosen.target).cpu,
+            metadata={"options": dict(options), "target": target},
+        )
     from alkahest.errors import InputError
 
     if options:
         raise InputError(
             "E-INPUT-011",
-            f"backend {_NAME!r} has no option {', '.join(map(repr, sorted(options)))}",
+            f"backend {_REFERENCE!r} has no option {', '.join(map(repr, sorted(options)))}",
             remediation="It takes no options.",
         )
     if target:
         raise InputError(
             "E-INPUT-011",
-            f"backend {_NAME!r} has no target {target!r}",
+            f"backend {_REFERENCE!r} has no target {target!r}",
             remediation="Leave target= out.",
         )
-    from alkahest.program import dumps
-
     return Artifact(kind="program", code=dumps(program), program=program)
 
 
 @hookimpl
 def alkahest_make_evaluator(backend: str, artifact: Artifact, device: int | None) -> Evaluator:
-    """An interpreter for the artifact's program; the only device is 0."""
-    from alkahest.backends.cpu.reference import ReferenceEvaluator
+    """An evaluator for the artifact's program; the only device is 0."""
     from alkahest.errors import InputError
 
     if device not in (None, 0):
         raise InputError(
             "E-INPUT-011",
-            f"backend {_NAME!r} has no device {device}",
+            f"backend {backend!r} has no device {device}",
             remediation="Its only device is 0.",
         )
+    if backend == _JIT:
+        from alkahest.backends.cpu.jit.evaluator import JitEvaluator
+        from alkahest.backends.cpu.jit.options import Options
+
+        facts = artifact.metadata
+        return JitEvaluator(artifact.program, Options.of(facts["options"], facts["target"]))
+    from alkahest.backends.cpu.reference import ReferenceEvaluator
+
     return ReferenceEvaluator(artifact.program)
 
 
@@ -132,6 +182,14 @@ def alkahest_make_evaluator(backend: str, artifact: Artifact, device: int | None
 def alkahest_devices(backend: str) -> tuple[DeviceInfo, ...]:
     """This machine's processor."""
     return (DeviceInfo(ordinal=0, name=_processor()),)
+
+
+@hookimpl
+def alkahest_diagnostics() -> tuple[Diagnostic, ...]:
+    """Compiler and threads, for ``alkahest doctor``."""
+    from alkahest.backends.cpu.jit.doctor import diagnose
+
+    return tuple(diagnose())
 
 
 def _processor() -> str:

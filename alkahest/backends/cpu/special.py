@@ -1,8 +1,9 @@
 """Special functions: SciPy's, where they are accurate enough, with the conventions of the op table.
 
-SciPy is imported on first use. Its relative errors grow in three places, which are computed here
-instead: erfc beyond 1 (the square of the argument is rounded), digamma near negative poles, and
-Bessel functions of large arguments (``x - pi/4`` is rounded).
+SciPy is imported on first use. Its relative errors grow in some places, which are computed here
+instead: erfc beyond a half (the square of the argument is rounded), gamma below -170 (0 near its
+poles), lgamma of tiny negative numbers (infinite), digamma near negative poles, and Bessel functions
+of large arguments (``x - pi/4`` is rounded).
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 from alkahest.backends.cpu.doubled import two_prod
 
 Array = NDArray[Any]
+
+_GAMMA_OVERFLOWS = -170.0
 
 _ASYMPTOTIC_FROM = 25.0
 _ASYMPTOTIC_TERMS = 28
@@ -36,8 +39,8 @@ def erf(a: Array, out: Array) -> None:
 
 
 def erfc(a: Array, out: Array) -> None:
-    """``1 - erf(a)``; beyond 1 as ``erfcx(a)*exp(-a*a)`` with the square's rounding error put back."""
-    large = a > 1.0
+    """``1 - erf(a)``; beyond 1/2 ``erfcx(a)*exp(-a*a)`` with the square's rounding error put back."""
+    large = a > 0.5
     x = np.minimum(a[large], 30.0)  # erfc(30) underflows
     square, error = two_prod(x, x)
     tail = _scipy().erfcx(x) * np.exp(-square) * (1.0 - error)
@@ -51,19 +54,34 @@ def erfinv(a: Array, out: Array) -> None:
 
 
 def gamma(a: Array, out: Array) -> None:
-    """Gamma; nan at negative integers and -inf, signed infinity at the zeros."""
+    """Gamma; nan at negative integers and -inf, signed infinity at the zeros.
+
+    Below -170, with w = -a: ``-pi/(w*sin(pi*w)*gamma(w))``, where ``gamma(w)`` would overflow, so that
+    the quotient is divided by it in parts. w less a whole number is exact.
+    """
     pole = (a < 0) & (a == np.floor(a))
     zero = a == 0
     infinity = np.copysign(np.inf, a[zero])
+    far = (a < _GAMMA_OVERFLOWS) & (a > -200.0) & ~pole
+    w = -a[far]
+    distance = w - np.rint(w)
+    sign = np.where(np.rint(w) % 2 == 0, -1.0, 1.0)
+    reflected = sign * np.pi / np.sin(np.pi * distance) / w / _scipy().gamma(w - 40.0)
+    for k in range(1, 41):
+        reflected /= w - k
     _scipy().gamma(a, out)
     out[pole] = np.nan
     out[zero] = infinity
+    out[far] = reflected
 
 
 def lgamma(a: Array, out: Array) -> None:
     """``log|gamma(a)|``; inf at the poles and at both infinities."""
     infinite = np.isinf(a) | ((a <= 0) & (a == np.floor(a)))
+    tiny = np.absolute(a) < 1e-100
+    near_pole = -np.log(np.absolute(a[tiny]))
     _scipy().gammaln(a, out)
+    out[tiny] = near_pole
     out[infinite] = np.inf
 
 

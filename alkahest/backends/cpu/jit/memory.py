@@ -1,0 +1,157 @@
+"""Memory of large results, taken over from results that are gone.
+
+The system clears every page when it is first written, which costs more than many a kernel. So the
+memory of a large array that we made is kept when the array and all its views are gone, and the next
+result that fits takes it over. Meanwhile the system is told that it may have the pages back whenever
+it needs them (``MADV_FREE``): but for a little, what is kept is missing nowhere. On systems that
+cannot be told, nothing is kept.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import sys
+from collections import deque
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alkahest.errors import InputError
+
+VARIABLE = "ALKAHEST_KEPT_MEMORY"
+"""Environment variable: bytes that are kept at most; 0 keeps nothing."""
+
+SMALLEST = 4 << 20
+"""Bytes of an array from which its memory is kept; the C library reuses smaller ones by itself."""
+
+_AT_HAND = 64 << 20
+"""Bytes that are kept without telling the system, which takes time too."""
+
+_MOST = 1 << 30
+_SHARE_OF_ALL = 8
+_HUGE_PAGE = 2 << 20
+_WASTE = 1.25
+"""How many times larger than an array the memory that it takes over may be."""
+
+
+class _Block:
+    """Memory of the system, in huge pages where it has them.
+
+    Attributes:
+        size: bytes.
+        address: of the first, a multiple of the size of a huge page.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = -(-size // _HUGE_PAGE) * _HUGE_PAGE
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        self._pages = mmap.mmap(-1, self.size + _HUGE_PAGE, flags=flags)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(self._pages))
+        self.address = -(-start // _HUGE_PAGE) * _HUGE_PAGE
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            self._advise(mmap.MADV_HUGEPAGE)
+
+    def lend_back(self) -> None:
+        """Let the system have the pages until they are written again."""
+        self._advise(mmap.MADV_FREE)
+
+    def _advise(self, what: int) -> None:
+        try:
+            self._pages.madvise(what)
+        except OSError:  # a kernel without it, or pages that are locked: only time is lost
+            return
+
+
+class _Lease:
+    """What an array refers to as the owner of its memory; gives it back when it is gone."""
+
+    def __init__(self, block: _Block, n: int, dtype: np.dtype[Any]) -> None:
+        self._block = block
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (block.address, False),
+            "shape": (n,),
+            "typestr": dtype.str,
+        }
+
+    def __del__(self) -> None:
+        give_back(self._block)
+
+
+_spare: deque[_Block] = deque()
+"""Blocks that nobody uses, the last one used at the end.
+
+A deque, whose single operations are safe in any thread: arrays go away at any time.
+"""
+
+
+def outputs_for(n: int, dtypes: Sequence[np.dtype[Any]]) -> tuple[NDArray[Any], ...]:
+    """One uninitialised array of shape ``(n,)`` per dtype."""
+    return tuple([column(n, dtype) for dtype in dtypes])
+
+
+def column(n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """An uninitialised array of shape ``(n,)``."""
+    size = n * dtype.itemsize
+    if size < SMALLEST or size > limit():
+        return np.empty(n, dtype)
+    try:
+        return np.asarray(_Lease(_take(size) or _Block(size), n, dtype))
+    except (OSError, ValueError):  # the system has no more such memory; NumPy says so if need be
+        return np.empty(n, dtype)
+
+
+def give_back(block: _Block) -> None:
+    """Keep a block that nobody uses, in place of the ones that have been kept longest."""
+    if sys.is_finalizing():
+        return
+    if sum(kept.size for kept in tuple(_spare)) + block.size > _AT_HAND:
+        block.lend_back()
+    _spare.append(block)
+    while sum(kept.size for kept in tuple(_spare)) > limit():
+        try:
+            _spare.popleft()
+        except IndexError:  # another thread was quicker
+            break
+
+
+def _take(size: int) -> _Block | None:
+    """A kept block for ``size`` bytes, the last one used first."""
+    for block in reversed(tuple(_spare)):
+        if size <= block.size <= max(size * _WASTE, size + _HUGE_PAGE):
+            try:
+                _spare.remove(block)
+            except ValueError:  # another thread was quicker
+                continue
+            return block
+    return None
+
+
+@cache
+def limit() -> int:
+    """Bytes that are kept at most, 0 where nothing is.
+
+    Raises:
+        InputError: E-INPUT-011, the environment variable is no number of bytes.
+    """
+    if sys.platform != "linux" or not hasattr(mmap, "MADV_FREE"):
+        return 0
+    text = os.environ.get(VARIABLE, "")
+    if not text:
+        pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+        return min(_MOST, pages * page // _SHARE_OF_ALL)
+    if not text.isdecimal():
+        raise InputError(
+            "E-INPUT-011",
+            f"{VARIABLE}={text!r} is not a number of bytes",
+            remediation=f"Set it to 0 or more, or unset {VARIABLE}.",
+        )
+    return int(text)
+
+
+__all__ = ["SMALLEST", "VARIABLE", "column", "limit", "outputs_for"]

@@ -1,0 +1,122 @@
+"""Memory of large results is taken over when they are gone, and only then."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from refusals import refused
+
+from alkahest.backends.cpu.jit import memory
+
+LARGE = memory.SMALLEST // 8
+DOUBLE = np.dtype("float64")
+
+pytestmark = pytest.mark.skipif(memory.limit() == 0, reason="no memory is kept on this system")
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> Iterator[None]:
+    memory._spare.clear()
+    yield
+    memory._spare.clear()
+
+
+def address(array: Any) -> int:
+    return int(array.ctypes.data)
+
+
+def test_small_results_are_ordinary_arrays() -> None:
+    assert memory.column(LARGE - 1, DOUBLE).flags.owndata
+
+
+def test_a_large_result_takes_the_place_of_one_that_is_gone() -> None:
+    first = memory.column(LARGE, DOUBLE)
+    first[:] = 1.0
+    place = address(first)
+    assert first.flags.writeable
+    assert first.flags.aligned
+    del first
+    assert address(memory.column(LARGE, DOUBLE)) == place
+
+
+def test_results_that_are_alive_share_nothing() -> None:
+    a, b = memory.outputs_for(LARGE, (DOUBLE, DOUBLE))
+    assert not np.may_share_memory(a, b)
+    a[:], b[:] = 1.0, 2.0
+    assert a.sum() == LARGE
+
+
+def test_a_view_keeps_the_memory_of_its_array() -> None:
+    whole = memory.column(LARGE, DOUBLE)
+    whole[:] = np.arange(LARGE)
+    view = whole[10:20:2]
+    del whole
+    other = memory.column(LARGE, DOUBLE)
+    other[:] = -1.0
+    assert view.tolist() == [10, 12, 14, 16, 18]
+    del view
+    assert len(memory._spare) == 1
+
+
+def test_memory_that_is_much_too_large_is_left_for_others() -> None:
+    large = memory.column(8 * LARGE, DOUBLE)
+    place = address(large)
+    del large
+    small = memory.column(LARGE, DOUBLE)
+    assert address(small) != place
+    assert address(memory.column(8 * LARGE - 5, DOUBLE)) == place
+
+
+def test_other_dtypes_take_the_same_memory() -> None:
+    real = memory.column(LARGE, DOUBLE)
+    place = address(real)
+    del real
+    pairs = memory.column(LARGE // 2, np.dtype("complex128"))
+    assert address(pairs) == place
+    assert pairs.dtype == np.complex128
+
+
+def test_no_more_is_kept_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "limit", lambda: 3 * memory.SMALLEST)
+    columns = [memory.column(LARGE, DOUBLE) for _ in range(6)]
+    places = [address(column) for column in columns]
+    while columns:
+        columns.pop(0)
+    assert sum(block.size for block in memory._spare) <= 3 * memory.SMALLEST
+    assert memory._spare[-1].address == places[-1]
+
+
+def test_threads_make_and_drop_results_at_once() -> None:
+    faults: list[str] = []
+
+    def work(number: float) -> None:
+        for _ in range(30):
+            mine = memory.column(LARGE, DOUBLE)
+            mine[::512] = number
+            if not (mine[::512] == number).all():
+                faults.append("somebody else wrote here")
+
+    threads = [threading.Thread(target=work, args=(float(k),)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert faults == []
+
+
+def test_the_environment_sets_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = memory.limit.__wrapped__
+    monkeypatch.setenv("ALKAHEST_KEPT_MEMORY", "0")
+    assert original() == 0
+    monkeypatch.setenv("ALKAHEST_KEPT_MEMORY", "12345678")
+    assert original() == 12345678
+    monkeypatch.setenv("ALKAHEST_KEPT_MEMORY", "much")
+    with refused("E-INPUT-011", "ALKAHEST_KEPT_MEMORY='much'"):
+        original()
+    monkeypatch.delenv("ALKAHEST_KEPT_MEMORY")
+    monkeypatch.setattr(memory.sys, "platform", "plan9")
+    assert original() == 0
