@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from pkgutil import extend_path
-from typing import TYPE_CHECKING, Any
+try:
+    from pkgutil import extend_path
+    from typing import TYPE_CHECKING, Any
 
-# The portions of other distributions may be installed elsewhere: core editable and a plugin as a
-# wheel, or the reverse. Must come before anything of the package is imported.
-__path__ = extend_path(__path__, __name__)
+    # The portions of other distributions may be installed elsewhere: core editable and a plugin as
+    # a wheel, or the reverse. Must come before anything of the package is imported.
+    __path__ = extend_path(__path__, __name__)
 
-# Imported now, because importing the submodule later would put the module in the function's place.
-from alkahest.capabilities import capabilities
+    # Imported now: importing the submodule later would put the module in the function's place.
+    from alkahest.capabilities import capabilities
+except KeyboardInterrupt:
+    # The command line has to import this before it can catch anything itself.
+    from alkahest.cli import interrupted, is_this_process
+
+    if not is_this_process():
+        raise
+    raise SystemExit(interrupted()) from None
 
 __version__ = "0.1.0"
 
@@ -78,9 +86,18 @@ if TYPE_CHECKING:
     CudaCompiledFn: type[CompiledFn]
     compile_cuda: Callable[..., CompiledFn]
     cuda_device_count: Callable[[], int]
+    GF: Any
+    GbPoly: Any
+    GroebnerBasis: Any
+    QQ: Any
+    real_roots: Callable[..., Any]
+    solve: Callable[..., Any]
+    triangularize: Callable[..., Any]
 
     # pyright and mypy read this list; at run time __getattr__ answers for it.
     __all__ = [
+        "GF",
+        "QQ",
         "AlkahestError",
         "CodegenError",
         "CompiledFn",
@@ -89,6 +106,8 @@ if TYPE_CHECKING:
         "DiffError",
         "EvalError",
         "ExactDivisionError",
+        "GbPoly",
+        "GroebnerBasis",
         "InputError",
         "InputTypeError",
         "IoError",
@@ -106,8 +125,11 @@ if TYPE_CHECKING:
         "from_sympy",
         "lambdify",
         "numpy_eval",
+        "real_roots",
         "register",
+        "solve",
         "to_sympy",
+        "triangularize",
     ]
     __all__ += expr.__all__
 else:

@@ -261,6 +261,75 @@ CODES: dict[str, ErrorCode] = {
         "pip install nvidia-nvvm, or set ALKAHEST_LIBDEVICE_PATH to libdevice.10.bc.",
     ),
     "E-CUDA-006": ErrorCode(CudaError, "a kernel launch failed"),
+    # Polynomial systems; 001, 003 to 005, 010 and 011 mean what they meant in the original system
+    "E-SOLVE-001": ErrorCode(
+        SolverError,
+        "a term that is no polynomial in the variables",
+        "Name the term's parts as variables.",
+    ),
+    "E-SOLVE-003": ErrorCode(
+        SolverError, "no polynomials were given", "Pass at least one polynomial; 0 counts as one."
+    ),
+    "E-SOLVE-004": ErrorCode(
+        SolverError,
+        "the system has infinitely many solutions where finitely many are needed",
+        "Add equations, or compute a GroebnerBasis and look at dimension() and eliminate().",
+    ),
+    "E-SOLVE-005": ErrorCode(
+        SolverError,
+        "a denominator is zero in the field",
+        "Multiply the denominators out, or choose another prime.",
+    ),
+    "E-SOLVE-006": ErrorCode(
+        SolverError,
+        "a coefficient that is not exact",
+        "Write decimals as ratios, or pass exact_floats=True to take floats as the decimals they print as.",
+    ),
+    "E-SOLVE-007": ErrorCode(
+        SolverError,
+        "a field that cannot be computed in, or polynomials over different fields",
+        "Pass field=QQ or field=GF(p) with a prime p in the supported range.",
+    ),
+    "E-SOLVE-008": ErrorCode(
+        SolverError,
+        "an unknown monomial order",
+        "Choose grevlex, lex, grlex, elimination(K), block(K, ...) or weights(W, ...).",
+    ),
+    "E-SOLVE-009": ErrorCode(
+        SolverError,
+        "a symbol that is no variable of the system, or a variable named twice",
+        "List every symbol of the polynomials in vars, once.",
+    ),
+    "E-SOLVE-010": ErrorCode(
+        SolverError,
+        "the device failed during a reduction",
+        'Pass fallback="cpu" to let the processor finish, or see `alkahest doctor`.',
+    ),
+    "E-SOLVE-011": ErrorCode(
+        SolverError, "the rational coefficients could not be reconstructed from their residues"
+    ),
+    "E-SOLVE-012": ErrorCode(
+        SolverError,
+        "deadline= or memory= was reached before the result",
+        "Allow more, or choose the order grevlex, which is the cheapest.",
+    ),
+    "E-SOLVE-013": ErrorCode(
+        SolverError, "an exponent, or a number of terms, beyond what can be held"
+    ),
+    "E-SOLVE-014": ErrorCode(
+        SolverError,
+        "a result that did not pass its check",
+        "Compute it again with another seed=, and report the system.",
+    ),
+    "E-SOLVE-015": ErrorCode(
+        SolverError,
+        "polynomials of different rings",
+        "Build them over the same variables and the same field.",
+    ),
+    "E-ROOT-001": ErrorCode(
+        SolverError, "not a polynomial in one variable over the rationals", "Pass one variable."
+    ),
+    "E-ROOT-002": ErrorCode(SolverError, "every number is a root of the zero polynomial"),
     # Plugins
     "E-PLUGIN-001": ErrorCode(
         PluginError,
@@ -276,7 +345,7 @@ CODES: dict[str, ErrorCode] = {
     ),
     # Code for other compilers
     "E-EMIT-001": ErrorCode(
-        InputError, "a name that the language of the emitted code does not allow"
+        CodegenError, "a name that the language of the emitted code does not allow"
     ),
     "E-EMIT-002": ErrorCode(
         CodegenError,

@@ -96,7 +96,21 @@ def alkahest_estimate(backend: str, program: Program, n: int, placement: str) ->
 
 @hookspec(firstresult=True)
 def alkahest_make_reducer(backend: str, device: int | None) -> object | None:
-    """Linear algebra over prime fields for Gröbner bases; returns the reducer, or None."""
+    """Linear algebra over prime fields for Gröbner bases.
+
+    Called once per computation that asks for a device. Must find out now whether the device is
+    usable: an error of the work itself is reported as a failure during the run.
+
+    Args:
+        backend: name of the backend.
+        device: ordinal of the device, or None for the backend's choice.
+
+    Returns:
+        A ``Reducer``, as described in ``alkahest.groebner.engine.reducers``, or None.
+
+    Raises:
+        CudaError: E-CUDA-003 where there is no such device.
+    """
 
 
 @hookspec

@@ -250,7 +250,17 @@ class DeviceBatch:
 
 @runtime_checkable
 class Evaluator(Protocol):
-    """Runs one artifact on one device; thread-safe."""
+    """Runs one artifact on one device; thread-safe.
+
+    Besides, it may have
+
+    * ``settle()``, which does at once what it would put off until some later call, such as
+      compiling; calibration wants to know the times after that;
+    * ``make_fast_call(fallback, *, single)``, which returns a function ``(*columns, out=None)`` for
+      :attr:`alkahest.CompiledFn.fast_call`, or None. The function passes everything but its own
+      plain case on to ``fallback``; ``single`` says whether the one output is returned itself.
+    * texts of generated code as attributes: ``llvm_ir``, ``assembly``.
+    """
 
     def evaluate(self, batch: Batch) -> Outcome:
         """Evaluate every output at every point of ``batch``."""
@@ -334,6 +344,27 @@ class Diagnostic:
     remedy: str = ""
 
 
+def make_reducer(backend: str, device: int | None) -> object | None:
+    """Linear algebra for Gröbner bases, made by the plugin that registered ``backend``.
+
+    How the plugin of Gröbner bases reaches a GPU's without importing it: the hook
+    ``alkahest_make_reducer``.
+
+    Args:
+        backend: name of a backend.
+        device: ordinal of the device, or None for the backend's choice.
+
+    Returns:
+        The reducer, or None where no plugin here offers that backend.
+    """
+    from alkahest._plugins import calls
+    from alkahest._plugins.registry import registry
+
+    if backend not in registry.snapshot().owners:
+        return None
+    return calls.make_reducer(backend, device)
+
+
 __all__ = [
     "OLDEST_PLUGIN_API",
     "PLUGIN_API",
@@ -353,4 +384,5 @@ __all__ = [
     "Probe",
     "Support",
     "hookimpl",
+    "make_reducer",
 ]

@@ -1,0 +1,325 @@
+"""F4 over a prime field: the loop.
+
+Source: J.-C. Faugère, "A new efficient algorithm for computing Gröbner bases (F4)", Journal of
+Pure and Applied Algebra 139 (1999).
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import attrs
+import numpy as np
+
+from alkahest.errors import SolverError
+from alkahest.groebner.engine.basis import Basis
+from alkahest.groebner.engine.limits import Limits
+from alkahest.groebner.engine.packing import WIDTHS, ExponentOverflowError, Layout, layout
+from alkahest.groebner.engine.pairs import PairQueue
+from alkahest.groebner.engine.prepare import Generators, generators
+from alkahest.groebner.engine.records import (
+    EngineBasis,
+    MonomialOrder,
+    PolynomialSystem,
+    Progress,
+    ProgressCallback,
+    RoundReport,
+    RunReport,
+)
+from alkahest.groebner.engine.reducers import Reducer, host_reducer, where_done
+from alkahest.groebner.engine.symbolic import (
+    TAIL,
+    SymbolicMatrix,
+    build_matrix,
+    pair_seeds,
+    rows_as_they_are,
+)
+from alkahest.groebner.engine.trace import TRACE_VERSION, Trace, TraceRound
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from alkahest.groebner.engine.reduction import ReducedRows
+
+
+def groebner_modp(
+    system: PolynomialSystem,
+    prime: int,
+    order: MonomialOrder,
+    *,
+    seed: int | None = None,
+    progress: ProgressCallback | None = None,
+    deadline: float | None = None,
+    memory: int | None = None,
+    reducer: Reducer | None = None,
+    record: bool = False,
+) -> tuple[EngineBasis, RunReport, Trace | None]:
+    """The reduced Gröbner basis over GF(``prime``), for any prime below 2**31.
+
+    For an order that is not graded a basis for grevlex is computed first and is what the run for
+    ``order`` starts from: going there directly can take any amount of time.
+
+    Args:
+        system: generators.
+        prime: characteristic; that it is prime is the caller's to check.
+        order: order of the monomials, in as many variables as ``system`` has.
+        seed: of the hash function and the random combinations; None is 0. The result does not
+            depend on it.
+        progress: called between rounds; what it raises ends the run.
+        deadline: reading of :func:`time.monotonic` at which to give up, or None.
+        memory: bytes that the process may grow by, or None.
+        reducer: what does the linear algebra; None is the processor.
+        record: whether to record the run, which then goes to ``order`` directly; needs a prime
+            of at least 20 bits.
+
+    Returns:
+        The basis, what was done, and the record of it or None.
+
+    Raises:
+        SolverError: E-SOLVE-012 when a limit is reached, E-SOLVE-013 for exponents beyond 63 bits.
+    """
+    limits = Limits(deadline=deadline, memory=memory, progress=progress)
+    before: list[RunReport] = []
+    if not order.is_graded and not record and not leads_are_coprime(system, order, prime):
+        graded = MonomialOrder.grevlex(order.nvars)
+        basis, report = _modp(system, prime, graded, seed or 0, limits, reducer, record=False)[:2]
+        system = basis.as_system()
+        before.append(report)
+    basis, report, trace = _modp(system, prime, order, seed or 0, limits, reducer, record=record)
+    return basis, report.after(before), trace
+
+
+def leads_are_coprime(system: PolynomialSystem, order: MonomialOrder, prime: int) -> bool:
+    """Whether no two leading monomials share a variable, so that ``system`` is a basis already."""
+    for bits in WIDTHS:
+        try:
+            packing = layout(order, bits)
+            given = generators(system, packing, prime)
+        except ExponentOverflowError:
+            continue
+        leads = packing.unpack(given.words[np.cumsum(given.sizes) - given.sizes])
+        return bool(((leads > 0).sum(axis=0) <= 1).all())
+    raise _too_large()
+
+
+def _too_large() -> SolverError:
+    return SolverError("E-SOLVE-013", "an exponent of the computation does not fit into 63 bits")
+
+
+def _modp(
+    system: PolynomialSystem,
+    prime: int,
+    order: MonomialOrder,
+    seed: int,
+    limits: Limits,
+    reducer: Reducer | None,
+    *,
+    record: bool,
+) -> tuple[EngineBasis, RunReport, Trace | None]:
+    """One run, repeated with wider fields while they overflow."""
+    for bits in WIDTHS:
+        try:
+            packing = layout(order, bits, seed)
+            run = Run(packing, prime, order, seed, limits, reducer or host_reducer(), record=record)
+            return run.compute(generators(system, packing, prime))
+        except ExponentOverflowError:
+            continue
+    raise _too_large()
+
+
+@attrs.define(eq=False)
+class Run:
+    """One run of the algorithm modulo one prime; made for one call of :meth:`compute`.
+
+    Attributes:
+        layout: how monomials are packed.
+        prime: the characteristic.
+        order: the order that ``layout`` packs.
+        seed: of the random combinations.
+        limits: asked between rounds and batches of rows.
+        reducer: what does the linear algebra.
+        record: whether to fill ``rounds``.
+        reports: one for each matrix so far.
+        rounds: the record of each matrix that gave something.
+        random: whether rows were combined at random.
+        on_gpu: for each matrix, where it was reduced.
+    """
+
+    layout: Layout
+    prime: int
+    order: MonomialOrder
+    seed: int
+    limits: Limits
+    reducer: Reducer
+    record: bool = attrs.field(kw_only=True)
+    reports: list[RoundReport] = attrs.field(init=False, factory=list)
+    rounds: list[TraceRound] = attrs.field(init=False, factory=list)
+    random: bool = attrs.field(init=False, default=False)
+    on_gpu: list[bool] = attrs.field(init=False, factory=list)
+
+    def compute(self, given: Generators) -> tuple[EngineBasis, RunReport, Trace | None]:
+        """The reduced basis of the generators.
+
+        Raises:
+            ExponentOverflowError: the layout's fields are too narrow.
+        """
+        basis = Basis.empty(self.layout)
+        pairs = PairQueue.empty(self.layout)
+        coefficients = given.images(self.prime)
+        pairs.update(basis, basis.append(given.words, coefficients, given.sizes, None))
+        while pairs.count and not _units(basis).any():
+            degree, lcms, of = pairs.take_lowest()
+            self.limits.tell(
+                Progress(
+                    phase="learn",
+                    step=len(self.reports),
+                    degree=degree,
+                    basis=basis.count,
+                    pairs=pairs.count + len(of),
+                )
+            )
+            started = perf_counter()
+            matrix = build_matrix(basis, pair_seeds(basis, lcms, of))
+            built = perf_counter()
+            reduced = self._echelon(matrix, basis)
+            self._note(degree, len(of), matrix, reduced, started, built)
+            words, values, sizes = self._polynomials(matrix, reduced)
+            sugar = None if self.order.is_graded else degree
+            pairs.update(basis, basis.append(words, values, sizes, sugar))
+        return self._finish(basis, len(given.words))
+
+    def _echelon(self, matrix: SymbolicMatrix, basis: Basis) -> ReducedRows:
+        self.limits.foresee(64 * len(matrix.columns))
+        reduced = self.reducer.echelon(
+            matrix,
+            basis.coefficients,
+            self.prime,
+            self.seed + len(self.reports),
+            self.limits.checkpoint,
+        )
+        if self.record and len(reduced.rows):
+            self._record(matrix, basis, reduced)
+        return reduced
+
+    def _record(self, matrix: SymbolicMatrix, basis: Basis, reduced: ReducedRows) -> None:
+        # Imported here because compiling takes time that a run without record need not spend.
+        from alkahest.groebner.engine.profile import independent_rows
+        from alkahest.groebner.engine.recording import trace_round
+
+        lower, attempt = None, self.seed
+        while lower is None:
+            self.limits.checkpoint()
+            lower = independent_rows(
+                matrix, basis.coefficients, self.prime, len(reduced.rows), attempt
+            )
+            attempt += 1
+        row, column = np.nonzero(reduced.rows)
+        self.rounds.append(
+            trace_round(matrix, lower, reduced.leads, row, column, basis.terms, basis.count)
+        )
+
+    def _polynomials(
+        self, matrix: SymbolicMatrix, reduced: ReducedRows
+    ) -> tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.int64]]:
+        """Dense rows over the columns without pivot as terms: words, coefficients, sizes."""
+        row, column = np.nonzero(reduced.rows)
+        return (
+            matrix.columns[matrix.pivots :][column],
+            reduced.rows[row, column],
+            np.bincount(row, minlength=len(reduced.rows)),
+        )
+
+    def _note(
+        self,
+        degree: int,
+        pairs: int,
+        matrix: SymbolicMatrix,
+        reduced: ReducedRows,
+        started: float,
+        built: float,
+    ) -> None:
+        self.random |= reduced.random
+        self.on_gpu.append(reduced.on_gpu)
+        report = RoundReport(
+            degree=degree,
+            pairs=pairs,
+            rows=len(matrix.row_of),
+            reduced=reduced.reduced,
+            columns=len(matrix.columns),
+            nonzeros=len(matrix.entries),
+            new=len(reduced.leads),
+            symbolic_seconds=built - started,
+            reduction_seconds=perf_counter() - built,
+        )
+        self.reports.append(report)
+
+    def _finish(
+        self, basis: Basis, input_terms: int
+    ) -> tuple[EngineBasis, RunReport, Trace | None]:
+        """Interreduce the minimal basis: leads stay, tails become normal forms."""
+        unit = _units(basis)
+        if unit.any():
+            basis.activate(basis.active[unit])
+        active = basis.active[self.layout.descending(basis.active_leads)]
+        started = perf_counter()
+        matrix = build_matrix(basis, rows_as_they_are(basis, active, TAIL))
+        built = perf_counter()
+        tails = self.reducer.normal_forms(
+            matrix, basis.coefficients, self.prime, self.limits.checkpoint
+        )
+        self._note(-1, 0, matrix, tails, started, built)
+        row, column = np.nonzero(tails.rows)
+        sizes = np.bincount(row, minlength=len(active)) + 1
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        is_tail = np.ones(int(offsets[-1]), np.bool_)
+        is_tail[offsets[:-1]] = False
+        words = np.empty((len(is_tail), self.layout.words), np.uint64)
+        words[~is_tail] = basis.leads[active]
+        words[is_tail] = matrix.columns[matrix.pivots :][column]
+        values = np.ones(len(is_tail), np.uint32)
+        values[is_tail] = tails.rows[row, column]
+        result = EngineBasis(
+            exponents=self.layout.unpack(words),
+            offsets=offsets,
+            characteristic=self.prime,
+            residues=values,
+        )
+        trace = None
+        if self.record:
+            from alkahest.groebner.engine.recording import trace_round
+
+            self.rounds.append(
+                trace_round(
+                    matrix, matrix.lower, tails.leads, row, column, basis.terms, basis.count
+                )
+            )
+            trace = Trace(
+                version=TRACE_VERSION,
+                prime=self.prime,
+                layout=self.layout,
+                input_terms=input_terms,
+                rounds=tuple(self.rounds),
+                offsets=offsets,
+                words=words,
+            )
+        return result, self._report(), trace
+
+    def _report(self) -> RunReport:
+        return RunReport(
+            certainty="probabilistic" if self.random else "exact",
+            rounds=tuple(self.reports),
+            primes=(self.prime,),
+            seconds={
+                "symbolic": sum(r.symbolic_seconds for r in self.reports),
+                "reduction": sum(r.reduction_seconds for r in self.reports),
+            },
+            reducer=self.reducer.name,
+            **where_done(self.reducer, self.on_gpu),
+        )
+
+
+def _units(basis: Basis) -> NDArray[np.bool_]:
+    """Which active polynomials are constants."""
+    units: NDArray[np.bool_] = (basis.active_leads == 0).all(axis=1)
+    return units

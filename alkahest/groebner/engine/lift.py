@@ -1,0 +1,380 @@
+"""From residues to rational coefficients: Chinese remainders and one denominator a polynomial.
+
+Nothing becomes a Python integer but the denominators at the end. With ``M`` the product of the
+primes, the remainder is the sum of ``t[i] * (M / p[i])`` less a multiple of M, where ``t[i]`` is a
+residue modulo ``p[i]``. The sum is taken in digits of 24 bits held in 64-bit words, and the
+multiple is the integer nearest to the sum of ``t[i] / p[i]``, which doubles give reliably for the
+remainders that are looked for, those much shorter than M.
+
+The denominator ``d`` of a polynomial is built up from random combinations of its coefficients, or
+from single ones where the primes do not suffice for the denominator of a combination: each
+time what is missing is the denominator of ``d`` times the coefficient. In the end all of them, times
+``d`` modulo each prime, must have short remainders, which are the numerators.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import attrs
+import numpy as np
+
+from alkahest.groebner.engine._kernel import inlined, kernel
+from alkahest.groebner.engine.euclid import (
+    DIGIT_BITS,
+    DIGIT_MASK,
+    bit_length,
+    fraction,
+    length,
+)
+from alkahest.groebner.engine.lanes import LANES, add_products
+from alkahest.groebner.engine.records import integers_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_SLACK_BITS = 40
+"""A remainder counts as found when it is this much shorter than the modulus."""
+
+_MIX, _PROBE, _WRITE = range(3)
+"""What is looked at: a combination, the first coefficient not yet integral, each in turn."""
+
+_COMBINATIONS = 2
+"""Random combinations that must be integers before a denominator is tried on all coefficients."""
+
+
+@inlined
+def _carry(digits):
+    """Bring signed words into digit range; what goes out at the top."""
+    carry = np.int64(0)
+    for k in range(digits.size):
+        value = digits[k] + carry
+        digits[k] = value & DIGIT_MASK
+        carry = value >> DIGIT_BITS
+    return carry
+
+
+@inlined
+def _remainder(residues, factors, primes, cofactors, modulus, digits):
+    """Digits of the absolute value of the remainder nearest to zero; whether it is negative."""
+    ndigits = modulus.size
+    for k in range(ndigits):
+        digits[k] = 0
+    multiple = 0.0
+    for i in range(primes.size):
+        t = np.uint64(residues[i]) * factors[i] % primes[i]
+        multiple += np.float64(t) / np.float64(primes[i])
+        add_products(
+            digits.ctypes.data, cofactors.ctypes.data + 4 * i * ndigits, ndigits // LANES, t
+        )
+        if i % 64 == 63:
+            digits[ndigits - 1] += _carry(digits) << DIGIT_BITS
+    q = np.int64(np.floor(multiple + 0.5))
+    for k in range(ndigits):
+        digits[k] -= q * modulus[k]
+    negative = _carry(digits) < 0
+    if negative:
+        for k in range(ndigits):
+            digits[k] = -digits[k]
+        _carry(digits)
+    return negative
+
+
+@inlined
+def _modulo(digits, prime):
+    value = np.uint64(0)
+    for k in range(digits.size - 1, -1, -1):
+        value = ((value << np.uint64(DIGIT_BITS)) + np.uint64(digits[k])) % prime
+    return value
+
+
+@inlined
+def _multiply(product, digits, scratch):
+    """Multiply the number ``product`` by another in place; False if it does not fit."""
+    n = product.size
+    for k in range(n):
+        scratch[k] = product[k]
+        product[k] = 0
+    for k in range(n):
+        if digits[k] == 0:
+            continue
+        carry = np.int64(0)
+        for j in range(n - k):
+            value = product[k + j] + scratch[j] * digits[k] + carry
+            product[k + j] = value & DIGIT_MASK
+            carry = value >> DIGIT_BITS
+        if carry:
+            return False
+    return True
+
+
+@inlined
+def _extend(denominator, factors, primes, found, scratch):
+    """Multiply the denominator, and the factors that carry it, by a newly found part."""
+    for i in range(primes.size):
+        factors[i] = factors[i] * _modulo(found, primes[i]) % primes[i]
+    return _multiply(denominator, found, scratch)
+
+
+@inlined
+def _is_one(digits):
+    return digits[0] == 1 and length(digits) == 1
+
+
+@inlined
+def _mixture(residues, first, last, primes, state, vector):
+    """A random combination of rows ``first:last``; the next state of the generator (xorshift)."""
+    sums = np.zeros(primes.size, np.uint64)
+    for row in range(first, last):
+        state ^= state << np.uint64(13)
+        state ^= state >> np.uint64(7)
+        state ^= state << np.uint64(17)
+        weight = state & np.uint64(0xFF)
+        for i in range(primes.size):
+            sums[i] += weight * np.uint64(residues[row, i])
+    for i in range(primes.size):
+        vector[i] = sums[i] % primes[i]
+    return state
+
+
+@inlined
+def _store(digits, limbs, row):
+    """Cut digits into limbs of 32 bits."""
+    for k in range(limbs.shape[1]):
+        limbs[row, k] = 0
+    for k in range(digits.size):
+        if digits[k]:
+            at = (DIGIT_BITS * k) >> 5
+            wide = np.uint64(digits[k]) << np.uint64((DIGIT_BITS * k) & 31)
+            limbs[row, at] |= np.uint32(wide & np.uint64(0xFFFFFFFF))
+            if wide >> np.uint64(32):
+                limbs[row, at + 1] |= np.uint32(wide >> np.uint64(32))
+
+
+@kernel(
+    "int64(uint32[:, ::1], int64, int64, uint64[::1], uint64[::1], uint32[:, ::1], int64[::1],"
+    "uint32[:, ::1], uint8[::1], int64[::1], int64)"
+)
+def _settle(
+    residues, first, last, inverses, primes, cofactors, modulus, limbs, negative, denominator, most
+):
+    """Find the denominator of rows ``first:last`` and write the numerators to ``limbs``.
+
+    Returns:
+        1, or 0 when the primes do not suffice.
+    """
+    ndigits = modulus.size
+    digits = np.empty(ndigits, np.int64)
+    scratch = np.empty(ndigits, np.int64)
+    work = np.empty((6, ndigits), np.int64)
+    factors = np.empty(primes.size, np.uint64)
+    vector = np.empty(primes.size, np.uint32)
+    for i in range(primes.size):
+        factors[i] = inverses[i]
+    for k in range(ndigits):
+        denominator[k] = 0
+    denominator[0] = 1
+    state = np.uint64(88172645463325252)
+    probe, row, integral = first, first, 0
+    stage = _MIX if first < last else _WRITE
+    while stage != _WRITE or row < last:
+        if stage == _MIX:
+            state = _mixture(residues, first, last, primes, state, vector)
+        else:
+            at = probe if stage == _PROBE else row
+            for i in range(primes.size):
+                vector[i] = residues[at, i]
+        sign = _remainder(vector, factors, primes, cofactors, modulus, digits)
+        if bit_length(digits) <= most:
+            if stage == _MIX:
+                integral += 1
+                if integral == _COMBINATIONS:
+                    stage = _WRITE
+            elif stage == _PROBE:
+                probe += 1
+                if probe == last:
+                    stage = _WRITE
+            else:
+                negative[row] = sign
+                _store(digits, limbs, row)
+                row += 1
+            continue
+        if fraction(modulus, digits, work) == 0 or _is_one(work[3]):
+            if stage != _MIX:
+                return 0
+            # The primes may suffice for a single coefficient where a mixture is too much.
+            stage = _PROBE if probe < last else _WRITE
+            continue
+        if not _extend(denominator, factors, primes, work[3], scratch):
+            return 0
+        integral, row = 0, first
+        if stage == _PROBE:
+            stage = _MIX
+    return 1
+
+
+@kernel("int64(uint32[:, ::1], uint8[::1], int64, int64, uint32[::1], uint64, uint64)")
+def _first_mismatch(limbs, negative, first, last, residues, denominator, prime):
+    """First row whose integer is not ``denominator * residue`` modulo ``prime``, or ``last``."""
+    for row in range(first, last):
+        value = np.uint64(0)
+        for k in range(limbs.shape[1] - 1, -1, -1):
+            value = ((value << np.uint64(32)) | np.uint64(limbs[row, k])) % prime
+        if negative[row] and value:
+            value = prime - value
+        if value != np.uint64(residues[row]) * denominator % prime:
+            return row
+    return last
+
+
+def _digits(value: int, count: int) -> list[int]:
+    return [value >> (DIGIT_BITS * k) & DIGIT_MASK for k in range(count)]
+
+
+@attrs.frozen(eq=False)
+class Modulus:
+    """Primes together with what Chinese remaindering needs of them.
+
+    Attributes:
+        primes: uint64.
+        product: their product.
+        inverses: uint64: of ``product // p`` modulo ``p``.
+        cofactors: uint32, shape ``(primes, ndigits)``: digits of ``product // p``.
+        digits: int64, digits of the product.
+    """
+
+    primes: NDArray[np.uint64]
+    product: int
+    inverses: NDArray[np.uint64]
+    cofactors: NDArray[np.uint32]
+    digits: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, primes: tuple[int, ...]) -> Modulus:
+        """The modulus of distinct primes below 2**31."""
+        product = math.prod(primes)
+        count = -(-(product.bit_length() // DIGIT_BITS + 3) // LANES) * LANES
+        cofactors = [product // p for p in primes]
+        inverses = [pow(c % p, -1, p) for c, p in zip(cofactors, primes, strict=True)]
+        return cls(
+            primes=np.array(primes, np.uint64),
+            product=product,
+            inverses=np.array(inverses, np.uint64),
+            cofactors=np.array([_digits(c, count) for c in cofactors], np.uint32),
+            digits=np.array(_digits(product, count), np.int64),
+        )
+
+    @property
+    def limbs(self) -> int:
+        """32-bit words that hold any remainder."""
+        return -(-self.product.bit_length() // 32) + 1
+
+
+@attrs.define(eq=False)
+class Lift:
+    """Rational coefficients of a basis, as far as they are known.
+
+    Attributes:
+        offsets: where the terms of each polynomial begin, leading terms not counted.
+        limbs: uint32, shape ``(terms, n)``: numerators over the polynomial's denominator.
+        negative: uint8, their signs.
+        denominators: positive integers, 0 where the polynomial is not settled.
+    """
+
+    offsets: NDArray[np.int64]
+    limbs: NDArray[np.uint32] = attrs.field(init=False)
+    negative: NDArray[np.uint8] = attrs.field(init=False)
+    denominators: list[int] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        terms = int(self.offsets[-1])
+        self.limbs = np.zeros((terms, 1), np.uint32)
+        self.negative = np.zeros(terms, np.uint8)
+        self.denominators = [0] * (len(self.offsets) - 1)
+
+    @property
+    def settled(self) -> bool:
+        """Whether every polynomial is known."""
+        return all(self.denominators)
+
+    def integers(self, where: NDArray[np.bool_]) -> list[int]:
+        """Numerators of the chosen terms."""
+        return integers_of(self.limbs[where], self.negative[where])
+
+    def bits(self) -> int:
+        """A bound of the bit lengths of all numerators."""
+        used = np.flatnonzero(self.limbs.any(axis=0))
+        return 32 * (int(used[-1]) + 1) if len(used) else 0
+
+    def recheck(self, residues: NDArray[np.uint32], primes: tuple[int, ...]) -> None:
+        """Give up polynomials that disagree with the residues modulo any of the primes."""
+        for column, p in enumerate(primes):
+            check = np.ascontiguousarray(residues[:, column])
+            for i, denominator in enumerate(self.denominators):
+                if denominator and not self._agrees(i, check, denominator % p, p):
+                    self.denominators[i] = 0
+
+    def settle(
+        self,
+        residues: NDArray[np.uint32],
+        primes: tuple[int, ...],
+        checkpoint: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Find what can be found; a few polynomials go first, and the rest only if they succeed.
+
+        Args:
+            residues: shape ``(terms, len(primes))``.
+            primes: the last one is not lifted from but checks the result.
+            checkpoint: called between polynomials; raises to stop.
+        """
+        waiting = [i for i, d in enumerate(self.denominators) if not d]
+        witnesses = waiting[:: max(1, len(waiting) // 4)]
+        modulus, fresh = Modulus.of(primes[:-1]), primes[-1]
+        self._widen(modulus.limbs)
+        residues = np.ascontiguousarray(residues)
+        check = np.ascontiguousarray(residues[:, -1])
+        for i in witnesses:
+            self._settle(i, residues, check, modulus, fresh)
+        if all(self.denominators[i] for i in witnesses):
+            for i in waiting:
+                if not self.denominators[i]:
+                    checkpoint()
+                    self._settle(i, residues, check, modulus, fresh)
+
+    def _settle(
+        self,
+        index: int,
+        residues: NDArray[np.uint32],
+        check: NDArray[np.uint32],
+        modulus: Modulus,
+        fresh: int,
+    ) -> None:
+        span = (int(self.offsets[index]), int(self.offsets[index + 1]))
+        digits = np.empty(len(modulus.digits), np.int64)
+        found = _settle(
+            residues, *span, modulus.inverses, modulus.primes, modulus.cofactors, modulus.digits,
+            self.limbs, self.negative, digits, modulus.product.bit_length() - _SLACK_BITS,
+        )  # fmt: skip
+        if not found:
+            return
+        denominator = sum(d << (DIGIT_BITS * k) for k, d in enumerate(digits.tolist()))
+        if self._agrees(index, check, denominator % fresh, fresh):
+            self.denominators[index] = denominator
+
+    def _agrees(
+        self, index: int, residues: NDArray[np.uint32], denominator: int, prime: int
+    ) -> bool:
+        span = (int(self.offsets[index]), int(self.offsets[index + 1]))
+        return denominator > 0 and span[1] == _first_mismatch(
+            self.limbs, self.negative, *span, residues, denominator, prime
+        )
+
+    def _widen(self, width: int) -> None:
+        if width > self.limbs.shape[1]:
+            wider = np.zeros((len(self.limbs), width), np.uint32)
+            wider[:, : self.limbs.shape[1]] = self.limbs
+            self.limbs = wider

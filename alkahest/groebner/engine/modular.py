@@ -1,0 +1,308 @@
+"""Gröbner bases over the rationals: learn modulo one prime, replay for many, lift, check.
+
+The replay confirms the learned run prime by prime: a prime where a recorded pivot vanishes, or a
+term appears that was not recorded, is dropped; when most primes are, the learning prime was the
+unlucky one, and another is taken. So it is when the result is no Gröbner basis of the generators
+modulo a second prime (:mod:`~alkahest.groebner.engine.confirm`). Primes are added until the lifted coefficients agree with the
+residues modulo one prime that was not used to lift them.
+
+Source: C. Traverso, "Gröbner trace algorithms" (ISSAC 1988); the plan of the lifting follows
+J. Berthomieu, C. Eder, M. Safey El Din, "msolve" (ISSAC 2021).
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, Future
+from time import perf_counter
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from alkahest.errors import SolverError
+from alkahest.groebner.engine.confirm import is_confirmed
+from alkahest.groebner.engine.f4 import Run, leads_are_coprime
+from alkahest.groebner.engine.lanes import LANES
+from alkahest.groebner.engine.lift import Lift
+from alkahest.groebner.engine.limits import Limits
+from alkahest.groebner.engine.packing import WIDTHS, ExponentOverflowError, Layout, layout
+from alkahest.groebner.engine.prepare import Generators, generators
+from alkahest.groebner.engine.primes import primes_below
+from alkahest.groebner.engine.records import (
+    LARGEST_PRIME,
+    EngineBasis,
+    MonomialOrder,
+    PolynomialSystem,
+    Progress,
+    ProgressCallback,
+    RunReport,
+)
+from alkahest.groebner.engine.reducers import Reducer, host_reducer, where_done
+from alkahest.groebner.engine.trace import Images, Trace
+
+_ATTEMPTS = 16
+"""Learning primes tried before giving up."""
+
+
+def groebner_rational(
+    system: PolynomialSystem,
+    order: MonomialOrder,
+    *,
+    seed: int | None = None,
+    certify: bool = False,
+    executor: Executor | None = None,
+    progress: ProgressCallback | None = None,
+    deadline: float | None = None,
+    memory: int | None = None,
+    reducer: Reducer | None = None,
+) -> tuple[EngineBasis, RunReport]:
+    """The reduced Gröbner basis over the rationals of polynomials with integer coefficients.
+
+    Args:
+        system: generators; coefficients are integers.
+        order: order of the monomials.
+        seed: chooses the primes; None is 0. The result does not depend on it.
+        certify: prove the result; without it, it has been checked modulo a fresh prime.
+        executor: where to replay; None is here, one batch of primes after another.
+        progress: called between rounds and batches; what it raises ends the run.
+        deadline: reading of :func:`time.monotonic` at which to give up, or None.
+        memory: bytes that the process may grow by, or None.
+        reducer: what replays; None is the processor. Learning is the processor's by plan.
+
+    Raises:
+        SolverError: E-SOLVE-011 when no prime works, E-SOLVE-012 when a limit is reached,
+            E-SOLVE-013 for exponents beyond 63 bits.
+    """
+    limits = Limits(deadline=deadline, memory=memory, progress=progress)
+    before: list[RunReport] = []
+    if not order.is_graded and not leads_are_coprime(system, order, 0):
+        graded = MonomialOrder.grevlex(order.nvars)
+        basis, report = _rational(system, graded, seed or 0, limits, reducer, executor, certify)
+        system = basis.as_system()
+        before.append(report)
+    basis, report = _rational(system, order, seed or 0, limits, reducer, executor, certify)
+    return basis, report.after(before)
+
+
+def _rational(
+    system: PolynomialSystem,
+    order: MonomialOrder,
+    seed: int,
+    limits: Limits,
+    reducer: Reducer | None,
+    executor: Executor | None,
+    certify: bool,
+) -> tuple[EngineBasis, RunReport]:
+    """One lifting, repeated with wider fields while they overflow."""
+    for bits in WIDTHS:
+        try:
+            packing = layout(order, bits, seed)
+            given = generators(system, packing)
+            run = _Lifting(given, order, seed, limits, reducer or host_reducer(), executor)
+            basis, report = run.compute(packing)
+            if not certify:
+                return basis, report
+            return basis, run.certified(system, basis, report)
+        except ExponentOverflowError:
+            continue
+    raise SolverError("E-SOLVE-013", "an exponent of the computation does not fit into 63 bits")
+
+
+def replay_primes(
+    trace: Trace,
+    given: Generators,
+    primes: Sequence[int],
+    reducer: Reducer,
+    limits: Limits,
+) -> Images:
+    """The images of the basis modulo as many primes as the reducer takes at once."""
+    limits.foresee(4 * trace.terms * len(primes))
+    inputs = np.stack([given.images(p) for p in primes], axis=1)
+    return reducer.replay(trace, inputs, primes, limits.checkpoint)
+
+
+def _replay_elsewhere(
+    trace: Trace, given: Generators, primes: Sequence[int], seconds: float | None
+) -> list[Images]:
+    """What a worker of an executor does: its share of the primes, on its own processor."""
+    deadline = None if seconds is None else time.monotonic() + seconds
+    limits, reducer = Limits(deadline=deadline), host_reducer()
+    return [
+        replay_primes(trace, given, primes[at : at + LANES], reducer, limits)
+        for at in range(0, len(primes), LANES)
+    ]
+
+
+@attrs.define(eq=False)
+class _Lifting:
+    """One computation over the rationals with exponents packed in one way.
+
+    Attributes:
+        trace: the record in use.
+        dropped: learning primes that were replaced, and unlucky primes of the record in use.
+        seconds: by phase.
+        on_gpu: for each replay, where it was done.
+    """
+
+    given: Generators
+    order: MonomialOrder
+    seed: int
+    limits: Limits
+    reducer: Reducer
+    executor: Executor | None
+    dropped: list[int] = attrs.field(init=False, factory=list)
+    seconds: dict[str, float] = attrs.field(init=False, factory=dict)
+    on_gpu: list[bool] = attrs.field(init=False, factory=list)
+    trace: Trace = attrs.field(init=False)
+
+    def compute(self, packing: Layout) -> tuple[EngineBasis, RunReport]:
+        """Learn and lift, with another learning prime when the first is unlucky."""
+        start = LARGEST_PRIME - 2 * random.Random(self.seed).randrange(2**24)
+        primes = primes_below(start, self.given.leading())
+        for _ in range(_ATTEMPTS):
+            learned = self._learn(packing, primes)
+            result = self._lift(*learned, primes)
+            if result is not None:
+                return result
+        raise SolverError(
+            "E-SOLVE-011",
+            f"{_ATTEMPTS} learning primes disagreed with most of the primes after them",
+            remediation="Compute it again with another seed=, and report the system.",
+        )
+
+    def certified(
+        self, system: PolynomialSystem, basis: EngineBasis, report: RunReport
+    ) -> RunReport:
+        """Prove the result; the report that says so."""
+        from alkahest.groebner.engine.certify import certify
+
+        started = perf_counter()
+        primes = primes_below(LARGEST_PRIME, self.given.leading())
+        certify(system, basis, self.order, self.trace, self.given, primes, self.limits)
+        seconds = {**report.seconds, "certify": perf_counter() - started}
+        return attrs.evolve(report, certainty="certified", seconds=seconds)
+
+    def _learn(self, packing: Layout, primes: Iterator[int]) -> tuple[RunReport, Trace]:
+        started = perf_counter()
+        # A term that vanishes modulo the learning prime would be missing from the record.
+        prime = next(p for p in primes if all(c % p for c in self.given.coefficients))
+        run = Run(packing, prime, self.order, self.seed, self.limits, host_reducer(), record=True)
+        _, report, trace = run.compute(self.given)
+        assert trace is not None
+        self.trace = trace
+        self._spent("learn", started)
+        return report, trace
+
+    def _lift(
+        self, report: RunReport, trace: Trace, primes: Iterator[int]
+    ) -> tuple[EngineBasis, RunReport] | None:
+        """Add primes until every coefficient is settled; None if the trace is unlucky."""
+        used: list[int] = []
+        dropped: list[int] = []
+        parts: list[NDArray[np.uint32]] = []
+        lift = Lift(trace.offsets - np.arange(len(trace.offsets)))
+        confirmed = False
+        while not lift.settled or not used:
+            for images in self._images(trace, primes, len(used)):
+                lucky = np.array(images.lucky)
+                for p, good in zip(images.primes, images.lucky, strict=True):
+                    (used if good else dropped).append(p)
+                parts.append(images.tails if lucky.all() else images.tails[:, lucky])
+            if len(dropped) > len(used):
+                # The others agree with one another, so it is the learning prime that does not.
+                self.dropped.append(trace.prime)
+                return None
+            if not confirmed and used:
+                started = perf_counter()
+                tails = np.concatenate(parts, axis=1)[:, 0]
+                if not is_confirmed(trace, tails, self.given, used[0], self.limits):
+                    self.dropped.append(trace.prime)
+                    return None
+                confirmed = True
+                self._spent("confirm", started)
+            started = perf_counter()
+            residues = np.concatenate(parts, axis=1)
+            parts = [residues]
+            if len(used) > 1:
+                lift.settle(residues, tuple(used), self.limits.checkpoint)
+            if lift.settled and used:
+                # What was settled in an earlier turn has not met the last prime yet.
+                lift.recheck(residues[:, -1:], (used[-1],))
+            self._spent("lift", started)
+        self.dropped += dropped
+        parts.clear()
+        return _rational_basis(trace, lift), self._report(report, used)
+
+    def _images(self, trace: Trace, primes: Iterator[int], done: int) -> list[Images]:
+        """The next images: one batch here, or a share of them for each worker."""
+        self.limits.tell(Progress(phase="replay", step=done, basis=len(trace.offsets) - 1))
+        started = perf_counter()
+        if self.executor is None:
+            batch = [next(primes) for _ in range(self.reducer.lanes)]
+            images = [replay_primes(trace, self.given, batch, self.reducer, self.limits)]
+        else:
+            images = self._elsewhere(self.executor, trace, primes, done)
+        self.on_gpu += [one.on_gpu for one in images]
+        self._spent("replay", started)
+        return images
+
+    def _elsewhere(
+        self, executor: Executor, trace: Trace, primes: Iterator[int], done: int
+    ) -> list[Images]:
+        workers = getattr(executor, "_max_workers", None) or 4
+        share = LANES * max(1, done // (LANES * workers))
+        left = None if self.limits.deadline is None else self.limits.deadline - time.monotonic()
+        futures: list[Future[list[Images]]] = [
+            executor.submit(
+                _replay_elsewhere, trace, self.given, [next(primes) for _ in range(share)], left
+            )
+            for _ in range(workers)
+        ]
+        try:
+            return [images for future in futures for images in future.result()]
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+
+    def _spent(self, phase: str, started: float) -> None:
+        self.seconds[phase] = self.seconds.get(phase, 0.0) + perf_counter() - started
+
+    def _report(self, learned: RunReport, used: list[int]) -> RunReport:
+        reducer = self.reducer if self.executor is None else host_reducer()
+        counts = where_done(reducer, self.on_gpu)
+        counts["planned_on_cpu"] += learned.planned_on_cpu
+        return RunReport(
+            certainty="probabilistic",
+            rounds=learned.rounds,
+            primes=tuple(used),
+            dropped=tuple(self.dropped),
+            seconds=dict(self.seconds),
+            reducer=reducer.name,
+            **counts,
+        )
+
+
+def _rational_basis(trace: Trace, lift: Lift) -> EngineBasis:
+    """Primitive integer polynomials: denominators become leading coefficients."""
+    longest = max((d.bit_length() for d in lift.denominators), default=0)
+    width = max(lift.limbs.shape[1], -(-longest // 32))
+    limbs = np.zeros((len(trace.words), width), np.uint32)
+    negative = np.zeros(len(limbs), np.bool_)
+    is_tail = np.ones(len(limbs), np.bool_)
+    is_tail[trace.offsets[:-1]] = False
+    limbs[is_tail, : lift.limbs.shape[1]] = lift.limbs
+    negative[is_tail] = lift.negative.astype(np.bool_)
+    leads = b"".join(d.to_bytes(4 * width, "little") for d in lift.denominators)
+    limbs[~is_tail] = np.frombuffer(leads, np.uint32).reshape(-1, width)
+    used = max(1, width - int((limbs != 0).any(axis=0)[::-1].argmax()))
+    return EngineBasis(
+        exponents=trace.layout.unpack(trace.words),
+        offsets=trace.offsets,
+        characteristic=0,
+        limbs=np.ascontiguousarray(limbs[:, :used]),
+        negative=negative,
+    )

@@ -1,0 +1,206 @@
+"""What does the linear algebra: the interface that a GPU plugin implements, and the host's.
+
+A plugin of another distribution offers its reducer through the hook ``alkahest_make_reducer``. It
+gets NumPy arrays inside the records named here and may return any objects with the same
+attributes, so that it need not import this package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, TypedDict
+
+import numpy as np
+
+from alkahest.errors import AlkahestError, CudaError
+from alkahest.groebner.engine.lanes import LANES
+from alkahest.groebner.engine.reduction import ReducedRows, echelon, normal_forms
+from alkahest.groebner.engine.trace import Images, Trace
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from alkahest.groebner.engine.symbolic import SymbolicMatrix
+
+Checkpoint = Callable[[], None]
+"""Called between pieces of work; raises to stop, and nothing must be left running then."""
+
+
+class Reducer(Protocol):
+    """Linear algebra of one kind on one device."""
+
+    @property
+    def name(self) -> str:
+        """For reports, for instance ``"cpu"``."""
+        ...
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the work is meant for a GPU; each result says where it was done."""
+        ...
+
+    @property
+    def lanes(self) -> int:
+        """Number of primes that one call of :meth:`replay` takes, a multiple of eight."""
+        ...
+
+    def echelon(
+        self,
+        matrix: SymbolicMatrix,
+        coefficients: NDArray[np.uint32],
+        prime: int,
+        seed: int,
+        checkpoint: Checkpoint,
+    ) -> ReducedRows:
+        """Reduced row echelon form of the lower rows modulo the known pivots.
+
+        See :func:`alkahest.groebner.engine.reduction.echelon`.
+        """
+        ...
+
+    def normal_forms(
+        self,
+        matrix: SymbolicMatrix,
+        coefficients: NDArray[np.uint32],
+        prime: int,
+        checkpoint: Checkpoint,
+    ) -> ReducedRows:
+        """Each lower row modulo the known pivots.
+
+        See :func:`alkahest.groebner.engine.reduction.normal_forms`.
+        """
+        ...
+
+    def replay(
+        self,
+        trace: Trace,
+        inputs: NDArray[np.uint32],
+        primes: Sequence[int],
+        checkpoint: Checkpoint,
+    ) -> Images:
+        """The traced run modulo :attr:`lanes` primes.
+
+        See :func:`alkahest.groebner.engine.replay.replay`.
+        """
+        ...
+
+
+class _HostReducer:
+    """Eight lanes in vector registers of the host."""
+
+    name = "cpu"
+    on_gpu = False
+    lanes = LANES
+    echelon = staticmethod(echelon)
+    normal_forms = staticmethod(normal_forms)
+
+    def replay(
+        self,
+        trace: Trace,
+        inputs: NDArray[np.uint32],
+        primes: Sequence[int],
+        checkpoint: Checkpoint,
+    ) -> Images:
+        # Imported here because its functions take seconds to compile the first time.
+        from alkahest.groebner.engine.replay import replay
+
+        return replay(trace, inputs, primes, checkpoint)
+
+
+def host_reducer() -> Reducer:
+    """The reducer of the host."""
+    return _HostReducer()
+
+
+class _FallbackReducer:
+    """Another reducer as long as it works, and the host for what it fails at."""
+
+    def __init__(self, first: Reducer) -> None:
+        self._first = first
+        self._host = _HostReducer()
+        self.name = first.name
+        self.on_gpu = first.on_gpu
+        self.lanes = first.lanes
+
+    def echelon(
+        self,
+        matrix: SymbolicMatrix,
+        coefficients: NDArray[np.uint32],
+        prime: int,
+        seed: int,
+        checkpoint: Checkpoint,
+    ) -> ReducedRows:
+        try:
+            return self._first.echelon(matrix, coefficients, prime, seed, checkpoint)
+        except AlkahestError as error:
+            _require_device_failure(error)
+            return self._host.echelon(matrix, coefficients, prime, seed, checkpoint)
+
+    def normal_forms(
+        self,
+        matrix: SymbolicMatrix,
+        coefficients: NDArray[np.uint32],
+        prime: int,
+        checkpoint: Checkpoint,
+    ) -> ReducedRows:
+        try:
+            return self._first.normal_forms(matrix, coefficients, prime, checkpoint)
+        except AlkahestError as error:
+            _require_device_failure(error)
+            return self._host.normal_forms(matrix, coefficients, prime, checkpoint)
+
+    def replay(
+        self,
+        trace: Trace,
+        inputs: NDArray[np.uint32],
+        primes: Sequence[int],
+        checkpoint: Checkpoint,
+    ) -> Images:
+        try:
+            return self._first.replay(trace, inputs, primes, checkpoint)
+        except AlkahestError as error:
+            _require_device_failure(error)
+        parts = [
+            self._host.replay(
+                trace,
+                np.ascontiguousarray(inputs[:, at : at + LANES]),
+                primes[at : at + LANES],
+                checkpoint,
+            )
+            for at in range(0, len(primes), LANES)
+        ]
+        return Images(
+            primes=tuple(primes),
+            lucky=tuple(flag for part in parts for flag in part.lucky),
+            tails=np.concatenate([part.tails for part in parts], axis=1),
+        )
+
+
+def _require_device_failure(error: AlkahestError) -> None:
+    """Let through what is no failure of a device, a deadline for instance."""
+    if not isinstance(error, CudaError) and error.code != "E-SOLVE-010":
+        raise error
+
+
+def with_fallback(reducer: Reducer) -> Reducer:
+    """The same, but the host does what fails on its device."""
+    return _FallbackReducer(reducer)
+
+
+class Counts(TypedDict):
+    """Fields of :class:`~alkahest.groebner.engine.records.RunReport`."""
+
+    planned_on_cpu: int
+    reductions_on_cpu: int
+    reductions_on_gpu: int
+
+
+def where_done(reducer: Reducer, on_gpu: Sequence[bool]) -> Counts:
+    """Counts of a report, from where each of some reductions by ``reducer`` was done."""
+    done = sum(on_gpu)
+    left = len(on_gpu) - done
+    return {
+        "planned_on_cpu": 0 if reducer.on_gpu else left,
+        "reductions_on_cpu": left if reducer.on_gpu else 0,
+        "reductions_on_gpu": done,
+    }

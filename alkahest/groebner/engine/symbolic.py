@@ -1,0 +1,334 @@
+"""Symbolic preprocessing: from critical pairs to the rows and columns of a matrix.
+
+A row is a multiple ``m * g`` of a basis element, stored as the pair (index of g, m) and the column
+numbers of its terms; its coefficients are those of g and are never copied. Columns are found by an
+open-addressing hash table. The hash of a monomial is linear in its words, and a slot holds the
+upper half of the hash beside the column number, so that most misses need no second look.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+import numpy as np
+
+from alkahest.groebner.engine._kernel import inlined, kernel
+from alkahest.groebner.engine.basis import Basis, grown
+from alkahest.groebner.engine.lanes import first_divisor
+from alkahest.groebner.engine.packing import ExponentOverflowError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LOWER, PIVOT, TAIL = 0, 1, 2
+"""Kinds of rows: to be reduced; known pivot of its first column; to be reduced but for its lead."""
+
+_DONE, _MORE_ROWS, _MORE_ENTRIES, _MORE_COLUMNS, _OVERFLOW = range(5)
+_ROWS, _EXPANDED, _ENTRIES, _COLUMNS, _EXAMINED = range(5)
+
+
+@inlined
+def _hash(words, i, salt):
+    h = np.uint64(0)
+    for w in range(salt.size):
+        h += words[i, w] * salt[w]
+    return h
+
+
+@inlined
+def _shift(slots):
+    """What takes a 32-bit hash to a place in the table: its upper bits."""
+    shift = np.uint64(32)
+    size = slots.size
+    while size > 1:
+        size >>= 1
+        shift -= np.uint64(1)
+    return shift
+
+
+@kernel("void(uint64[::1], uint64[:, ::1], int64, uint64[::1])")
+def _rehash(slots, columns, count, salt):
+    """Enter the first ``count`` columns into an empty table."""
+    mask = np.uint64(slots.size - 1)
+    shift = _shift(slots)
+    for c in range(count):
+        h = _hash(columns, c, salt) >> np.uint64(32)
+        at = h >> shift
+        while slots[at] != 0:
+            at = (at + np.uint64(1)) & mask
+        slots[at] = (h << np.uint64(32)) | np.uint64(c + 1)
+
+
+@kernel(
+    "int64(int64[::1], uint64[:, ::1], int64[::1], uint64[:, ::1], int32[::1], int32[::1],"
+    "uint8[::1], uint64[:, ::1], int64[::1], int32[::1], int32[::1], uint64[:, ::1], uint64[::1],"
+    "uint64[::1], uint64[::1])"
+)
+def _close(
+    state,
+    terms,
+    offsets,
+    divisors,
+    active,
+    row_of,
+    row_kind,
+    row_multiplier,
+    row_start,
+    entries,
+    pivot_row,
+    columns,
+    slots,
+    salt,
+    guard,
+):
+    """Expand rows, find a reducer for every new column, expand that; stops when nothing is new.
+
+    May be called again after an array has been enlarged: ``state`` says how far it got.
+    """
+    nrows = state[_ROWS]
+    expanded = state[_EXPANDED]
+    used = state[_ENTRIES]
+    ncolumns = state[_COLUMNS]
+    examined = state[_EXAMINED]
+    words = guard.size
+    mask = np.uint64(slots.size - 1)
+    shift = _shift(slots)
+    limit = min(columns.shape[0], slots.size // 2)
+    status = _DONE
+    while True:
+        while expanded < nrows:
+            g = row_of[expanded]
+            kind = row_kind[expanded]
+            start = offsets[g] + (1 if kind == TAIL else 0)
+            stop = offsets[g + 1]
+            if used + stop - start > entries.size:
+                status = _MORE_ENTRIES
+                break
+            if ncolumns + stop - start > limit:
+                status = _MORE_COLUMNS
+                break
+            row_start[expanded] = used
+            first, second = row_multiplier[expanded, 0], row_multiplier[expanded, words - 1]
+            for t in range(start, stop):
+                # One or two words stay in registers; more are compared in memory.
+                low = terms[t, 0] + first
+                high = terms[t, words - 1] + second
+                if words <= 2:
+                    h = low * salt[0]
+                    if words == 2:
+                        h += high * salt[1]
+                else:
+                    for w in range(words):
+                        columns[ncolumns, w] = terms[t, w] + row_multiplier[expanded, w]
+                    h = _hash(columns, ncolumns, salt)
+                h >>= np.uint64(32)
+                at = h >> shift
+                while True:
+                    slot = slots[at]
+                    if slot == 0:
+                        columns[ncolumns, 0] = low
+                        columns[ncolumns, words - 1] = high
+                        for w in range(words):
+                            if columns[ncolumns, w] & guard[w]:
+                                return _OVERFLOW
+                        slots[at] = (h << np.uint64(32)) | np.uint64(ncolumns + 1)
+                        pivot_row[ncolumns] = -1
+                        entries[used] = ncolumns
+                        ncolumns += 1
+                        break
+                    if slot >> np.uint64(32) == h:
+                        c = np.int64(slot & np.uint64(0xFFFFFFFF)) - 1
+                        same = columns[c, 0] == low and columns[c, words - 1] == high
+                        for w in range(1, words - 1):
+                            same &= columns[c, w] == columns[ncolumns, w]
+                        if same:
+                            entries[used] = c
+                            break
+                    at = (at + np.uint64(1)) & mask
+                used += 1
+            if kind == PIVOT:
+                pivot_row[entries[row_start[expanded]]] = expanded
+            expanded += 1
+        if status != _DONE or examined == ncolumns:
+            break
+        if pivot_row[examined] < 0:
+            if nrows == row_of.size:
+                status = _MORE_ROWS
+                break
+            k = first_divisor(
+                divisors.ctypes.data,
+                divisors.shape[1],
+                divisors.shape[1] // 8,
+                columns.ctypes.data + 8 * words * examined,
+                guard.ctypes.data,
+                words,
+            )
+            if k >= 0:
+                row_of[nrows] = active[k]
+                row_kind[nrows] = PIVOT
+                for w in range(words):
+                    row_multiplier[nrows, w] = columns[examined, w] - divisors[w, k]
+                nrows += 1
+        examined += 1
+    row_start[expanded] = used
+    state[_ROWS] = nrows
+    state[_EXPANDED] = expanded
+    state[_ENTRIES] = used
+    state[_COLUMNS] = ncolumns
+    state[_EXAMINED] = examined
+    return status
+
+
+@kernel("void(int32[::1], int32[::1])")
+def _renumber(entries, number):
+    for k in range(entries.size):
+        entries[k] = number[entries[k]]
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Seeds:
+    """Rows to start symbolic preprocessing with.
+
+    Attributes:
+        of: int32, indices of basis elements.
+        kind: uint8, ``LOWER``, ``PIVOT`` or ``TAIL``.
+        multiplier: packed monomials.
+    """
+
+    of: NDArray[np.int32]
+    kind: NDArray[np.uint8]
+    multiplier: NDArray[np.uint64]
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class SymbolicMatrix:
+    """Rows and columns of one round; see :mod:`~alkahest.groebner.engine.reduction`.
+
+    Columns are numbered with the ``pivots`` columns that have a known pivot first, each group in
+    descending order of monomials.
+
+    Attributes:
+        columns: packed monomials, shape ``(ncolumns, words)``.
+        pivots: number of columns with a known pivot.
+        row_of: int32, basis element of each row.
+        row_multiplier: packed multiplier of each row.
+        row_start: int64, where the row's column numbers start in ``entries``.
+        row_length: int64, how many it has.
+        row_term: int64, where its coefficients start among the basis coefficients.
+        entries: int32, column numbers.
+        pivot_row: int32, shape ``(pivots,)``: row that is the pivot of each such column.
+        lower: int64, rows to be reduced.
+    """
+
+    columns: NDArray[np.uint64]
+    pivots: int
+    row_of: NDArray[np.int32]
+    row_multiplier: NDArray[np.uint64]
+    row_start: NDArray[np.int64]
+    row_length: NDArray[np.int64]
+    row_term: NDArray[np.int64]
+    entries: NDArray[np.int32]
+    pivot_row: NDArray[np.int32]
+    lower: NDArray[np.int64]
+
+
+def pair_seeds(basis: Basis, lcms: NDArray[np.uint64], of: NDArray[np.int32]) -> Seeds:
+    """Both halves of each critical pair, each row once; the shortest of an lcm is its pivot."""
+    monomials = np.concatenate([lcms, lcms])
+    element = np.concatenate([of[:, 0], of[:, 1]])
+    order = np.lexsort((element, basis.lengths()[element], *monomials.T))
+    monomials, element = monomials[order], element[order]
+    new_lcm = np.ones(len(order), np.bool_)
+    new_lcm[1:] = (monomials[1:] != monomials[:-1]).any(axis=1)
+    new_row = new_lcm.copy()
+    new_row[1:] |= element[1:] != element[:-1]
+    monomials, element, new_lcm = monomials[new_row], element[new_row], new_lcm[new_row]
+    return Seeds(
+        of=element,
+        kind=np.where(new_lcm, PIVOT, LOWER).astype(np.uint8),
+        multiplier=monomials - basis.leads[element],
+    )
+
+
+def rows_as_they_are(basis: Basis, of: NDArray[np.int32], kind: int) -> Seeds:
+    """Basis elements themselves as rows of one kind."""
+    return Seeds(
+        of=of,
+        kind=np.full(len(of), kind, np.uint8),
+        multiplier=np.zeros((len(of), basis.layout.words), np.uint64),
+    )
+
+
+def build_matrix(basis: Basis, seeds: Seeds) -> SymbolicMatrix:
+    """The matrix of the seeds and of every multiple of the basis that may be needed to reduce.
+
+    Raises:
+        ExponentOverflowError: a monomial does not fit the basis' layout.
+    """
+    layout = basis.layout
+    lengths = basis.lengths()
+    nseeds = len(seeds.of)
+    entry_guess = int(lengths[seeds.of].sum()) * 2 + 64
+    column_guess = max(1024, int(lengths[seeds.of].max(initial=1)) * 4)
+    state = np.array([nseeds, 0, 0, 0, 0])
+    row_of = grown(seeds.of, nseeds, 2 * nseeds + 64)
+    row_kind = grown(seeds.kind, nseeds, len(row_of))
+    row_multiplier = grown(seeds.multiplier, nseeds, len(row_of))
+    row_start = np.empty(len(row_of) + 1, np.int64)
+    entries = np.empty(entry_guess, np.int32)
+    columns = np.empty((column_guess + 1, layout.words), np.uint64)
+    pivot_row = np.empty(column_guess + 1, np.int32)
+    slots = np.zeros(1 << (2 * column_guess).bit_length(), np.uint64)
+    while True:
+        status = _close(
+            state, basis.words, basis.offsets, basis.divisors, basis.active, row_of, row_kind,
+            row_multiplier, row_start, entries, pivot_row, columns, slots, layout.salt,
+            layout.guard,
+        )  # fmt: skip
+        if status == _DONE:
+            break
+        rows, used, ncolumns = int(state[_ROWS]), int(state[_ENTRIES]), int(state[_COLUMNS])
+        if status == _OVERFLOW:
+            raise ExponentOverflowError
+        if status == _MORE_ROWS:
+            row_of = grown(row_of, rows, 2 * rows)
+            row_kind = grown(row_kind, rows, 2 * rows)
+            row_multiplier = grown(row_multiplier, rows, 2 * rows)
+            row_start = grown(row_start, rows + 1, 2 * rows + 1)
+        elif status == _MORE_ENTRIES:
+            longest = int(lengths[row_of[:rows]].max())
+            entries = grown(entries, used, max(2 * used, used + longest))
+        else:
+            longest = int(lengths[row_of[:rows]].max())
+            needed = max(2 * ncolumns, ncolumns + longest) + 1
+            columns = grown(columns, ncolumns, needed)
+            pivot_row = grown(pivot_row, ncolumns, len(columns))
+            slots = np.zeros(1 << (2 * len(columns)).bit_length(), np.uint64)
+            _rehash(slots, columns, ncolumns, layout.salt)
+    nrows, used, ncolumns = int(state[_ROWS]), int(state[_ENTRIES]), int(state[_COLUMNS])
+    pivot_row, columns = pivot_row[:ncolumns], columns[:ncolumns]
+    descending = layout.descending(columns)
+    with_pivot = pivot_row[descending] >= 0
+    order = np.concatenate([descending[with_pivot], descending[~with_pivot]])
+    number = np.empty(ncolumns, np.int32)
+    number[order] = np.arange(ncolumns, dtype=np.int32)
+    entries = entries[:used]
+    _renumber(entries, number)
+    row_of, row_kind = row_of[:nrows], row_kind[:nrows]
+    tail = row_kind == TAIL
+    pivots = int(with_pivot.sum())
+    return SymbolicMatrix(
+        columns=columns[order],
+        pivots=pivots,
+        row_of=row_of,
+        row_multiplier=row_multiplier[:nrows],
+        row_start=row_start[:nrows],
+        row_length=np.diff(row_start[: nrows + 1]),
+        row_term=basis.offsets[row_of] + tail,
+        entries=entries,
+        pivot_row=pivot_row[order[:pivots]],
+        lower=np.nonzero(row_kind != PIVOT)[0],
+    )

@@ -1,0 +1,258 @@
+"""Changing the order of a zero-dimensional basis by linear algebra.
+
+Monomials are taken in ascending new order. The residue of each is a combination of those of smaller
+ones, which gives an element of the new basis, or it is a new standard monomial (Faugère, Gianni,
+Lazard and Mora 1993). Over the rationals this runs modulo primes and the coefficients are lifted
+until one more prime agrees. A certified result is proved by reducing its elements under the old
+order: where they lie in the ideal they are its basis, having as many standard monomials.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from alkahest.errors import SolverError
+from alkahest.groebner import computing
+from alkahest.groebner.basis import GroebnerBasis
+from alkahest.groebner.fields import GF, MAX_PRIME_BITS
+from alkahest.groebner.flintpoly import Exponents, Terms
+from alkahest.groebner.lifting import Image, lift
+from alkahest.groebner.orders import Order
+from alkahest.groebner.quotient import Border
+from alkahest.groebner.residues import Echelon, times_variable
+from alkahest.groebner.ring import Ring
+from alkahest.groebner.settings import Settings
+
+LARGEST_DEGREE = 20_000
+"""Beyond this number of solutions the matrices of residues would not fit into memory."""
+
+
+def lexicographic(ring: Ring, generators: tuple[Terms, ...], settings: Settings) -> GroebnerBasis:
+    """The lex basis of an ideal: through grevlex and :func:`convert` where that is possible."""
+    graded = GroebnerBasis.of_ideal(ring.ordered("grevlex"), generators, settings)
+    if not is_convertible(graded):
+        own = [dict(element.terms()) for element in graded]
+        basis, report = computing.reduced_basis(own, ring, settings)
+        return GroebnerBasis(ring, basis, generators, settings, report)
+    converted = convert(graded, ring.order)
+    return GroebnerBasis(ring, converted.engine_basis, generators, settings, converted.report)
+
+
+def is_convertible(basis: GroebnerBasis) -> bool:
+    """Whether :func:`convert` takes the basis: finitely many solutions, and not too many."""
+    if computing.is_large(basis.field) or not basis.is_zero_dimensional:
+        return False
+    return basis.degree() <= LARGEST_DEGREE
+
+
+def convert(basis: GroebnerBasis, order: Order) -> GroebnerBasis:
+    """The basis of the same ideal under ``order``.
+
+    Raises:
+        SolverError: E-SOLVE-004 when there are infinitely many solutions, E-SOLVE-007 over primes
+            of more than 31 bits.
+    """
+    if computing.is_large(basis.field):
+        raise SolverError(
+            "E-SOLVE-007",
+            f"bases over {basis.field} are not converted: the prime has more than "
+            f"{MAX_PRIME_BITS} bits",
+            remediation="Compute the basis under the other order: reordered(order).",
+        )
+    if basis.is_unit() or order == basis.ring.order:
+        ring = basis.ring.ordered(order)
+        return GroebnerBasis(
+            ring, basis.engine_basis, basis.generator_terms, basis.settings, basis.report
+        )
+    ring = basis.ring.ordered(order)
+    return _converted(basis, ring, range(ring.n), basis.generator_terms)
+
+
+def eliminate_by_residues(basis: GroebnerBasis, kept: Sequence[int]) -> GroebnerBasis:
+    """The basis, under grevlex, of what a convertible ideal says about the variables ``kept``."""
+    ring = basis.ring.only(kept)
+    if basis.is_unit():
+        return GroebnerBasis.of_ideal(ring, [{(0,) * ring.n: 1}], basis.settings)
+    found = _converted(basis, ring, kept, ())
+    generators = tuple(dict(element.terms()) for element in found)
+    return GroebnerBasis(ring, found.engine_basis, generators, basis.settings, found.report)
+
+
+def _converted(
+    basis: GroebnerBasis, ring: Ring, kept: Sequence[int], generators: tuple[Terms, ...]
+) -> GroebnerBasis:
+    """The basis in ``ring``, whose variables are those of ``basis`` with the indices ``kept``."""
+    started = time.perf_counter()
+    border, order = Border.of(basis), ring.order
+    if isinstance(ring.field, GF):
+        new = Conversion.modulo(basis, border, order, ring.field.prime, kept)
+        assert new is not None  # monic elements have an image modulo their own prime
+        elements = [element.terms(new.standard, row.tolist()) for element, row in new.elements()]
+        primes: tuple[int, ...] = ()
+    else:
+        elements, primes = _rational(basis, border, order, kept)
+    run = attrs.evolve(
+        basis.report.run,
+        primes=basis.report.run.primes or primes,
+        seconds={**basis.report.run.seconds, "fglm": time.perf_counter() - started},
+    )
+    report = attrs.evolve(basis.report, run=run)
+    return GroebnerBasis(
+        ring, computing.engine_basis(elements, ring), generators, basis.settings, report
+    )
+
+
+@attrs.frozen(eq=False)
+class Element:
+    """One element of the new basis: its leading monomial, and how many smaller ones there were."""
+
+    leading: Exponents
+    smaller: int
+
+    def terms(self, standard: Sequence[Exponents], tail: Sequence[Any]) -> dict[Exponents, Any]:
+        """Terms, from the residue of the leading monomial in terms of standard ones."""
+        rest = {standard[k]: -c for k, c in enumerate(tail[: self.smaller]) if c}
+        return {self.leading: 1, **rest}
+
+
+@attrs.frozen(eq=False)
+class Conversion:
+    """A new basis modulo one prime.
+
+    Attributes:
+        standard: standard monomials of the new order, ascending.
+        leads: its elements, ascending.
+        tails: residues of the leading monomials, uint64, shape ``(elements, D)``.
+    """
+
+    standard: tuple[Exponents, ...]
+    leads: tuple[Element, ...]
+    tails: NDArray[np.uint64]
+
+    def elements(self) -> list[tuple[Element, NDArray[np.uint64]]]:
+        """Elements with their tails."""
+        return list(zip(self.leads, self.tails, strict=True))
+
+    @classmethod
+    def modulo(
+        cls,
+        basis: GroebnerBasis,
+        border: Border,
+        order: Order,
+        prime: int,
+        kept: Sequence[int],
+    ) -> Conversion | None:
+        """Convert modulo ``prime``; None where it divides a leading coefficient.
+
+        Only monomials in the variables ``kept`` are looked at, to which ``order`` belongs: the
+        result is the basis of what the ideal says about these alone.
+        """
+        residues = border.residues(basis.engine_basis, prime)
+        if residues is None:
+            return None
+        n, degree = len(kept), border.degree
+        weights = order.engine.weights
+        echelon = Echelon(degree, degree, prime)
+        one: Exponents = (0,) * n
+        candidates: list[tuple[tuple[int, ...], Exponents, int, int]] = [((), one, -1, -1)]
+        standard: list[Exponents] = []
+        vectors: list[NDArray[np.uint64]] = []
+        elements: list[Element] = []
+        tails: list[NDArray[np.uint64]] = []
+        seen: set[Exponents] = {one}
+        while candidates:
+            _, monomial, source, variable = heapq.heappop(candidates)
+            if any(_divides(element.leading, monomial) for element in elements):
+                continue
+            vector = np.zeros(degree, np.uint64)
+            if variable < 0:
+                vector[0] = 1  # the smallest standard monomial of any order is 1
+            else:
+                lines = border.products[kept[variable]]
+                times_variable(vectors[source], lines, residues, vector, prime)
+            relation = echelon.insert(vector)
+            if relation is not None:
+                elements.append(Element(monomial, len(standard)))
+                tails.append(np.pad(relation, (0, degree - len(relation))))
+                continue
+            standard.append(monomial)
+            vectors.append(vector)
+            for i in range(n):
+                product = (*monomial[:i], monomial[i] + 1, *monomial[i + 1 :])
+                if product not in seen:
+                    seen.add(product)
+                    key = tuple((weights @ np.array(product)).tolist())
+                    heapq.heappush(candidates, (key, product, len(standard) - 1, i))
+        return cls(tuple(standard), tuple(elements), np.array(tails).reshape(-1, degree))
+
+
+def _divides(a: Exponents, b: Exponents) -> bool:
+    return all(x <= y for x, y in zip(a, b, strict=True))
+
+
+def _rational(
+    basis: GroebnerBasis, border: Border, order: Order, kept: Sequence[int]
+) -> tuple[list[dict[Exponents, Any]], tuple[int, ...]]:
+    """The new basis over the rationals; where the first prime was unlucky, once more from the next.
+
+    Raises:
+        SolverError: E-SOLVE-011 when no primes are left.
+    """
+    start, until = 2**31 - 1, basis.settings.until
+    for _ in range(8):
+        first: list[Conversion] = []
+
+        def image(prime: int, first: list[Conversion] = first) -> Image | None:
+            new = Conversion.modulo(basis, border, order, prime, kept)
+            if new is None or (first and new.standard != first[0].standard):
+                return None
+            first.append(new)
+            return new.tails.reshape(-1)
+
+        # The first image says how many numbers there are.
+        probe = start
+        while image(probe) is None:
+            probe = _next_prime(probe)
+        new = first[0]
+        try:
+            numbers, primes = lift(image, [border.degree] * len(new.leads), probe, until)
+        except SolverError as error:
+            if error.code != "E-SOLVE-011":
+                raise
+            start = _next_prime(probe)
+            continue
+        table = np.array(numbers, dtype=object).reshape(len(new.leads), border.degree)
+        elements = [
+            element.terms(new.standard, row)
+            for element, row in zip(new.leads, table.tolist(), strict=True)
+        ]
+        if not basis.settings.certify or _lie_in(
+            [_spread(e, kept, basis.ring.n) for e in elements], basis, until
+        ):
+            return elements, primes
+        start = _next_prime(probe)
+    raise SolverError("E-SOLVE-011", f"the basis could not be converted to the order {order}")
+
+
+def _spread(terms: Terms, kept: Sequence[int], n: int) -> Terms:
+    """Terms in the variables ``kept`` as terms in all of ``n``."""
+    place = {variable: i for i, variable in enumerate(kept)}
+    return {tuple(e[place[k]] if k in place else 0 for k in range(n)): c for e, c in terms.items()}
+
+
+def _lie_in(elements: Sequence[Terms], basis: GroebnerBasis, until: float | None) -> bool:
+    rests = computing.normal_forms(elements, basis.engine_basis, basis.ring, deadline=until)
+    return all(rest.is_zero for rest in rests)
+
+
+def _next_prime(prime: int) -> int:
+    from alkahest.groebner.lifting import primes_from
+
+    return next(primes_from(prime - 2))

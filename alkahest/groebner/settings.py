@@ -1,0 +1,117 @@
+"""How a computation is to be run: where, for how long, how sure, telling whom."""
+
+from __future__ import annotations
+
+import re
+import time
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from alkahest.errors import CudaError, InputError, InputTypeError, install
+from alkahest.plugin import make_reducer
+
+if TYPE_CHECKING:
+    from alkahest.groebner.engine.records import ProgressCallback
+
+GPU_BACKEND = "groebner-cuda"
+"""The backend whose plugin brings linear algebra on NVIDIA GPUs."""
+
+FALLBACKS = ("error", "cpu")
+
+
+@attrs.frozen(kw_only=True)
+class Settings:
+    """What the keyword arguments of :meth:`GroebnerBasis.compute` say; see there."""
+
+    device: str | int | None = None
+    executor: Executor | None = None
+    certify: bool = False
+    seed: int | None = None
+    progress: ProgressCallback | None = None
+    fallback: str = "error"
+    deadline: float | None = None
+    memory: int | None = None
+    _start: float = attrs.field(init=False, factory=time.monotonic, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self.fallback not in FALLBACKS:
+            raise _option("fallback", self.fallback, "'error' or 'cpu'")
+        if self.seed is not None and not _is_int(self.seed):
+            raise _option("seed", self.seed, "an integer")
+        if self.deadline is not None and not (_is_number(self.deadline) and self.deadline > 0):
+            raise _option("deadline", self.deadline, "a positive number of seconds")
+        if self.memory is not None and not (_is_number(self.memory) and self.memory > 0):
+            raise _option("memory", self.memory, "a positive number of bytes")
+        if self.executor is not None and not callable(getattr(self.executor, "submit", None)):
+            raise InputTypeError(
+                "E-INPUT-008",
+                f"executor must be a concurrent.futures.Executor, not {self.executor!r}",
+            )
+        device_ordinal(self.device)
+
+    @property
+    def until(self) -> float | None:
+        """The deadline as a reading of :func:`time.monotonic`, counted from when this was made."""
+        return None if self.deadline is None else self._start + self.deadline
+
+    def renewed(self) -> Settings:
+        """The same for another computation, whose deadline counts from now."""
+        return attrs.evolve(self)
+
+    def reducer(self) -> Any:
+        """What does the linear algebra: None is the processor.
+
+        With ``fallback="cpu"`` the processor takes over whatever the GPU fails at.
+
+        Raises:
+            CudaError: E-CUDA-003 where a GPU is asked for and no plugin brings one.
+        """
+        ordinal = device_ordinal(self.device)
+        if ordinal is None:
+            return None
+        reducer = make_reducer(GPU_BACKEND, None if ordinal < 0 else ordinal)
+        if reducer is None:
+            raise CudaError(
+                "E-CUDA-003",
+                f"device={self.device!r}: no plugin here reduces matrices on a GPU",
+                remediation=f"{install('groebner-gpu')}; device=None computes on the processor.",
+            )
+        if self.fallback == "error":
+            return reducer
+        from alkahest.groebner.engine.reducers import with_fallback
+
+        return with_fallback(reducer)  # type: ignore[arg-type]
+
+
+def device_ordinal(device: object) -> int | None:
+    """Ordinal of a GPU, -1 for the first one, None for the processor.
+
+    Raises:
+        InputError: E-INPUT-011 for a device that cannot be meant.
+    """
+    if device is None or device == "cpu":
+        return None
+    if _is_int(device) and device >= 0:  # type: ignore[operator]
+        return int(device)  # type: ignore[call-overload, no-any-return]
+    if isinstance(device, str) and (match := re.fullmatch(r"cuda(?::(\d+))?", device)):
+        return -1 if match[1] is None else int(match[1])
+    raise _option("device", device, "None, 'cpu', 'cuda', 'cuda:1' or the ordinal of a GPU")
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _option(name: str, value: object, wanted: str) -> InputError:
+    return InputError(
+        "E-INPUT-011", f"{name} must be {wanted}, not {value!r}", remediation=f"Pass {wanted}."
+    )
+
+
+__all__ = ["FALLBACKS", "GPU_BACKEND", "Settings", "device_ordinal"]

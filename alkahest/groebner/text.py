@@ -1,0 +1,29 @@
+"""Polynomials as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from alkahest.groebner.fields import Coefficient
+
+
+def text_of(
+    terms: Sequence[tuple[Sequence[int], Coefficient]], names: Sequence[str], *, power: str = "**"
+) -> str:
+    """Terms as text, in the order given, for instance ``3/2*x**2*y - 1``."""
+    pieces = []
+    for exponents, coefficient in terms:
+        factors = [
+            name if e == 1 else f"{name}{power}{e}"
+            for name, e in zip(names, exponents, strict=True)
+            if e
+        ]
+        size = abs(coefficient)
+        if size != 1 or not factors:
+            factors.insert(0, str(size))
+        pieces.append(("-" if coefficient < 0 else "+", "*".join(factors)))
+    if not pieces:
+        return "0"
+    (sign, first), *rest = pieces
+    head = f"-{first}" if sign == "-" else first
+    return " ".join([head, *(f"{sign} {body}" for sign, body in rest)])

@@ -1,0 +1,1 @@
+"""Timing Gröbner engines against each other on the systems that such engines are timed on."""

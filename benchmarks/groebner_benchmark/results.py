@@ -1,0 +1,134 @@
+"""What the runs gave: comparable digests, medians, tables."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import gcd, lcm
+from pathlib import Path
+from typing import Any
+
+from groebner_benchmark.contenders import OURS, Run
+
+START = "<!-- groebner figures: begin -->"
+END = "<!-- groebner figures: end -->"
+
+_TERM = re.compile(r"[+-]?[^+-]+")
+Monomial = tuple[int, ...]
+Number = int | Fraction
+
+
+def digest(text: str, names: Sequence[str], p: int) -> tuple[int, str]:
+    """Number of elements, and a hash of the elements whatever engine wrote them."""
+    text = re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"[\s\[\]():]", "", text).replace("**", "^")
+    index = {name: i for i, name in enumerate(names)}
+    elements = [_canonical(_terms(part, index), p) for part in text.split(",") if part]
+    whole = hashlib.sha256("\n".join(sorted(elements)).encode())
+    return len(elements), whole.hexdigest()
+
+
+def _terms(text: str, index: Mapping[str, int]) -> dict[Monomial, Number]:
+    terms: dict[Monomial, Number] = {}
+    for term in _TERM.findall(text):
+        exponents = [0] * len(index)
+        coefficient: Number = -1 if term[0] == "-" else 1
+        for factor in term.lstrip("+-").split("*"):
+            head, slash, below = factor.partition("/")
+            base, _, power = head.partition("^")
+            if base in index:
+                exponents[index[base]] += int(power or 1)
+            else:
+                coefficient *= int(base)
+            if slash:
+                coefficient = Fraction(coefficient) / int(below)
+        key = tuple(exponents)
+        terms[key] = terms.get(key, 0) + coefficient
+    return terms
+
+
+def _canonical(terms: Mapping[Monomial, Number], p: int) -> str:
+    """Terms under grevlex, the largest first: monic over GF(p), primitive over the rationals."""
+    ordered = sorted(terms, key=lambda e: (sum(e), [-x for x in reversed(e)]), reverse=True)
+    if p:
+        values = [terms[e].numerator * pow(terms[e].denominator, -1, p) % p for e in ordered]
+        inverse = pow(values[0], -1, p)
+        values = [value * inverse % p for value in values]
+    else:
+        scale = lcm(*(c.denominator for c in terms.values()))
+        values = [int(terms[e] * scale) for e in ordered]
+        content = gcd(*values) if values[0] > 0 else -gcd(*values)
+        values = [value // content for value in values]
+    return ";".join(f"{e}:{c}" for e, c in zip(ordered, values, strict=True))
+
+
+def summary(runs: Sequence[Run], names: Sequence[str], p: int) -> dict[str, Any]:
+    """Medians of one contender's runs of one system."""
+    done = [run for run in runs if run.seconds is not None]
+    if not done:
+        return {"failure": runs[0].failure, "runs": len(runs)}
+    size, whole = digest(done[0].basis, names, p)
+    return {
+        "seconds": statistics.median(run.seconds for run in done if run.seconds is not None),
+        "all_seconds": [run.seconds for run in done],
+        "wall": statistics.median(run.wall for run in done),
+        "peak": max(run.peak for run in done),
+        "size": size,
+        "digest": whole,
+        "runs": len(runs),
+    }
+
+
+def disagreements(document: Mapping[str, Any]) -> list[str]:
+    """Systems for which two contenders gave different bases."""
+    found = []
+    for row in document["rows"]:
+        digests = {c["digest"] for c in row["contenders"].values() if "digest" in c}
+        if len(digests) > 1:
+            found.append(f"{row['system']} over {row['field']}")
+    return found
+
+
+def tables(document: Mapping[str, Any]) -> str:
+    """One table per field, in Markdown: processor seconds / megabytes at the peak."""
+    parts = []
+    for field, title in (("gfp", "GF(2147483647), grevlex"), ("qq", "QQ, grevlex")):
+        rows = [row for row in document["rows"] if row["field"] == field]
+        names = [n for n in document["contenders"] if any(n in r["contenders"] for r in rows)]
+        if rows:
+            lines = [
+                f"| {title} | elements | {' | '.join(names)} |",
+                f"|---|---|{'---|' * len(names)}",
+            ]
+            for row in rows:
+                ours = row["contenders"].get(OURS, {})
+                cells = [_cell(row["contenders"].get(name)) for name in names]
+                lines.append(f"| {row['system']} | {ours.get('size', '')} | {' | '.join(cells)} |")
+            parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def _cell(entry: Mapping[str, Any] | None) -> str:
+    if entry is None:
+        return ""
+    if "seconds" not in entry:
+        return (
+            entry["failure"].replace("more than", ">") if "more" in entry["failure"] else "failed"
+        )
+    return f"{entry['seconds']:.3g} / {entry['peak'] / 2**20:.0f}"
+
+
+def put_into(page: Path, document: Mapping[str, Any]) -> None:
+    """Replace what stands between the markers of a page by the tables."""
+    text = page.read_text(encoding="utf-8")
+    head, _, rest = text.partition(START)
+    _, found, tail = rest.partition(END)
+    if not found:
+        raise SystemExit(f"{page} has no place for the tables: {START} ... {END}")
+    machine = document["machine"]
+    note = f"{machine['processor']}, Python {machine['python']}, {document['date']}."
+    body = f"{START}\n{note}\n\n{tables(document)}\n{END}"
+    page.write_text(head + body + tail, encoding="utf-8")

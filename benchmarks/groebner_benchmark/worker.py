@@ -1,0 +1,77 @@
+"""One computation by an engine that is a Python package, in a process of its own.
+
+    python worker.py ENGINE SYSTEM CHARACTERISTIC OUT
+
+A small system is computed first, so that imports, compilation and caches do not count. Prints the
+processor seconds and the wall seconds of the call, and writes the basis to OUT, in msolve's syntax.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from systems import Polynomial, msolve_text, system
+
+Engine = Callable[[list[Polynomial], list[str], int], Callable[[], str]]
+"""Polynomials, names, characteristic -> basis as text; the computation is done when called."""
+
+
+def alkahest(polynomials: list[Polynomial], names: list[str], p: int) -> Callable[[], str]:
+    """This project's."""
+    from alkahest.groebner.basis import GroebnerBasis
+    from alkahest.groebner.fields import GF, QQ
+    from alkahest.groebner.formats import write_msolve
+
+    basis = GroebnerBasis.compute(polynomials, names, field=GF(p) if p else QQ)
+    return lambda: write_msolve(basis).split("\n", 2)[2]
+
+
+def sympy(polynomials: list[Polynomial], names: list[str], p: int) -> Callable[[], str]:
+    """SymPy's Buchberger, with the domain given."""
+    import sympy as sp
+
+    gens = sp.symbols(names)
+    domain = sp.GF(p, symmetric=False) if p else sp.QQ
+    polys = [sp.Poly.from_dict(dict(q), *gens, domain=domain) for q in polynomials]
+    basis = sp.groebner(polys, *gens, order="grevlex", domain=domain)
+    return lambda: ",".join(str(q.as_expr()).replace("**", "^") for q in basis.polys)
+
+
+def grobx(polynomials: list[Polynomial], names: list[str], p: int) -> Callable[[], str]:
+    """grobx, which takes and gives text."""
+    import grobx as engine
+
+    answer = engine.groebner(msolve_text(polynomials, names, p), seed=1)
+    return lambda: str(answer.basis)
+
+
+def flint(polynomials: list[Polynomial], names: list[str], p: int) -> Callable[[], str]:
+    """python-flint's plain Buchberger over the integers."""
+    import flint as library
+
+    ctx = library.fmpz_mpoly_ctx.get(tuple(names), library.Ordering.degrevlex)
+    vector = library.fmpz_mpoly_vec([ctx.from_dict(q) for q in polynomials], ctx)
+    basis = vector.buchberger_naive().autoreduction()
+    return lambda: ",".join(str(q) for q in basis)
+
+
+ENGINES: dict[str, Engine] = {e.__name__: e for e in (alkahest, sympy, grobx, flint)}
+
+
+def main(engine: str, name: str, characteristic: str, out: str) -> None:
+    """Warm up, compute, report, write."""
+    run, p = ENGINES[engine], int(characteristic)
+    run(*system("cyclic-4"), p)
+    polynomials, names = system(name)
+    wall, processor = time.perf_counter(), time.process_time()
+    text = run(polynomials, names, p)
+    print("CPU", time.process_time() - processor)
+    print("WALL", time.perf_counter() - wall)
+    Path(out).write_text(text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,95 @@
+"""Asking for a GPU: it is used, refused, or seen to have failed; never silently replaced."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from alkahest import GF, CudaError, GroebnerBasis, SolverError, solve
+from alkahest.groebner import settings
+from alkahest.groebner.engine.reducers import host_reducer
+
+SYSTEM = ["x^2 + y*z - 2", "x*z + y^2 - 3", "x*y + z^2 - 5"]
+
+
+class PretendedGpu:
+    """The host's reducer under another name; optionally it fails at every call after some."""
+
+    name = "pretended"
+    on_gpu = True
+
+    def __init__(self, works: int | None = None):
+        self.host = host_reducer()
+        self.lanes = self.host.lanes
+        self.works = works
+        self.calls = 0
+
+    def __getattr__(self, name):
+        method = getattr(self.host, name)
+
+        def call(*args):
+            self.calls += 1
+            if self.works is not None and self.calls > self.works:
+                raise CudaError("E-CUDA-006", "the launch failed")
+            return attrs.evolve(method(*args), on_gpu=True)
+
+        return call
+
+
+@pytest.fixture
+def plug(monkeypatch):
+    """Make a reducer the one that the plugin for GPUs brings."""
+
+    def install(reducer):
+        asked = []
+
+        def make_reducer(backend, device):
+            asked.append((backend, device))
+            return reducer
+
+        monkeypatch.setattr(settings, "make_reducer", make_reducer)
+        return asked
+
+    return install
+
+
+@pytest.mark.parametrize("field", [None, GF(65521)])
+def test_a_gpu_that_works_gives_the_same_basis_and_the_report_proves_it(plug, field):
+    expected = GroebnerBasis.compute(SYSTEM, "x y z", field=field)
+    asked = plug(PretendedGpu())
+    basis = GroebnerBasis.compute(SYSTEM, "x y z", field=field, device="cuda:2")
+    assert asked == [("groebner-cuda", 2)]
+    assert basis == expected
+    assert basis.report.ran_on_gpu()
+    assert not basis.report.fell_back_to_cpu()
+    assert basis.report.to_dict()["ran_on_gpu"] is True
+    assert basis.report.requested_device == "cuda:2"
+    assert not expected.report.ran_on_gpu()
+    found = solve(SYSTEM, "x y z", device="cuda")
+    assert found.report.ran_on_gpu()
+
+
+@pytest.mark.parametrize("works", [0, 1])
+def test_a_gpu_that_fails_is_an_error_that_names_the_cause(plug, works):
+    plug(PretendedGpu(works))
+    with pytest.raises(SolverError, match=r"device='cuda' failed: the launch failed") as caught:
+        GroebnerBasis.compute(SYSTEM, "x y z", field=GF(65521), device="cuda")
+    assert caught.value.code == "E-SOLVE-010"
+    assert isinstance(caught.value.__cause__, CudaError)
+
+
+def test_with_a_fallback_the_processor_finishes_and_the_report_says_so(plug):
+    plug(PretendedGpu(1))
+    basis = GroebnerBasis.compute(SYSTEM, "x y z", field=GF(65521), device="cuda", fallback="cpu")
+    assert basis == GroebnerBasis.compute(SYSTEM, "x y z", field=GF(65521))
+    assert basis.report.fell_back_to_cpu()
+    assert not basis.report.ran_on_gpu()
+    assert basis.report.reductions_on_gpu == 1
+
+
+def test_a_device_that_is_missing_at_the_start_is_refused_with_and_without_a_fallback(plug):
+    plug(None)
+    for fallback in ("error", "cpu"):
+        with pytest.raises(CudaError) as caught:
+            GroebnerBasis.compute(SYSTEM, "x y z", device="cuda", fallback=fallback)
+        assert caught.value.code == "E-CUDA-003"
