@@ -11,7 +11,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Iterable
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -34,17 +36,29 @@ if importlib.util.find_spec("hypothesis"):  # not in the environment that only p
 
 HERE = Path(__file__).parent
 
-BIT_OF_TIER = {"cpu": "cpu", "nvptx": "cuda", "gpu": "cuda", "groebner": "groebner"}
+BIT_OF_TIER = {
+    "cpu": "cpu",
+    "jit": "llvm_jit",
+    "nvptx": "cuda",
+    "gpu": "cuda",
+    "groebner": "groebner",
+}
 PROMISED = frozenset(filter(None, os.environ.get("ALKAHEST_EXPECT", "").split(",")))
 DEVICE_PROMISED = os.environ.get("ALKAHEST_GPU_TESTS") == "1"
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Register our own plugins where nothing is installed and the tree is being tested.
 
-    Ctrl-C is tested too, in children as well, and a job in the background starts with it ignored.
+    The cache of generated code is a folder of this run, which its workers share and the user's own
+    has nothing to do with. Ctrl-C is tested too, in children as well, and a job in the background starts with it ignored.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if not hasattr(config, "workerinput"):
+        folder = tempfile.mkdtemp(prefix="alkahest-tests-")
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        os.environ["ALKAHEST_CACHE_DIR"] = folder
+    os.environ.pop("ALKAHEST_CACHE_SIZE", None)
     if os.environ.get("ALKAHEST_INSTALLED") == "1":
         return
     installed = {point.value for point in entry_points(group=GROUP)}

@@ -15,7 +15,7 @@ import attrs
 
 from alkahest.arguments import Request, dtype_name
 from alkahest.emit.c_operations import EXPRESSIONS, HELPERS, power
-from alkahest.errors import InputError, InputTypeError
+from alkahest.errors import CodegenError, InputError, InputTypeError
 from alkahest.expr.nodes import Expr
 from alkahest.ops import Kind
 from alkahest.program import lower
@@ -57,9 +57,10 @@ def emit_c(
         dtype: as for :func:`alkahest.compile_expr`.
 
     Raises:
-        InputError: E-EMIT-001 for a name that C does not allow, or used twice; E-INPUT-007 for
-            inputs that are no distinct symbols.
-        CodegenError: E-JIT-005 for a free symbol missing from ``inputs``, E-JIT-006, E-JIT-010.
+        InputError: E-INPUT-001 for another number of names, E-INPUT-007 for inputs that are no
+            distinct symbols.
+        CodegenError: E-EMIT-001 for a name that C does not allow, or used twice; E-JIT-005 for a
+            free symbol missing from ``inputs``, E-JIT-006, E-JIT-010.
     """
     return _Function.of(expr, inputs, name, var_names, dtype).source()
 
@@ -334,8 +335,8 @@ def _check_names(names: list[str]) -> None:
             raise _unusable(name, "is used twice")
 
 
-def _unusable(name: object, reason: str) -> InputError:
-    return InputError(
+def _unusable(name: object, reason: str) -> CodegenError:
+    return CodegenError(
         "E-EMIT-001",
         f"{name!r} {reason}",
         remediation="Pass var_names=, one C identifier for each input, and a name of its own.",

@@ -79,13 +79,12 @@ def to_stablehlo(
         dtype: as for :func:`alkahest.compile_expr`. Conditions are ``i1``.
 
     Raises:
-        InputError: E-EMIT-001 for a name that the language does not allow, E-INPUT-011 for a
-            negative size; E-INPUT-007.
-        CodegenError: E-EMIT-002 naming an operation that StableHLO and CHLO lack: fma, hypot,
+        InputError: E-INPUT-011 for a negative size, E-INPUT-007.
+        CodegenError: E-EMIT-001 for a name that the language does not allow, E-EMIT-002 naming an operation that StableHLO and CHLO lack: fma, hypot,
             gamma and Bessel functions; E-JIT-005, E-JIT-006, E-JIT-010.
     """
     if not isinstance(fn_name, str) or not _NAME.match(fn_name):
-        raise InputError(
+        raise CodegenError(
             "E-EMIT-001",
             f"{fn_name!r} is not a name of a module",
             remediation="Use letters, digits and underscores.",

@@ -2,7 +2,8 @@
 
 ``{error-codes}`` renders :data:`alkahest.errors.CODES`, ``{operations}`` renders
 :data:`alkahest.ops.OPS`, ``{semantics}`` the cases that every backend is tested with,
-``{gpu-accuracy}`` the bounds of the accuracy modes. All produce Markdown and leave the rest to MyST.
+``{gpu-accuracy}`` and ``{cpu-accuracy}`` the bounds of the accuracy modes. All produce Markdown and leave
+the rest to MyST.
 """
 
 from __future__ import annotations
@@ -99,6 +100,18 @@ def gpu_accuracy() -> str:
     return _table(("operation", *(f"`{mode}`" for mode in MODES)), rows)
 
 
+def cpu_accuracy() -> str:
+    """One table of the functions of ``cpu-jit``, with their bounds by accuracy mode."""
+    from alkahest.backends.cpu.jit.bounds import BOUNDS
+    from alkahest.backends.cpu.jit.options import ACCURACIES
+
+    rows = [
+        (f"`{op}`", *(_plain(bounds[mode].text) for mode in ACCURACIES))
+        for op, bounds in BOUNDS.items()
+    ]
+    return _table(("operation", *(f"`{mode}`" for mode in ACCURACIES)), rows)
+
+
 class _ErrorCodes(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         return self.parse_text_to_nodes(error_codes())
@@ -113,6 +126,11 @@ class _Semantics(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(CASES))
         return self.parse_text_to_nodes(semantics())
+
+
+class _CpuAccuracy(SphinxDirective):
+    def run(self) -> list[nodes.Node]:
+        return self.parse_text_to_nodes(cpu_accuracy())
 
 
 class _GpuAccuracy(SphinxDirective):
@@ -138,6 +156,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("error-codes", _ErrorCodes)
     app.add_directive("operations", _Operations)
     app.add_directive("semantics", _Semantics)
+    app.add_directive("cpu-accuracy", _CpuAccuracy)
     app.add_directive("gpu-accuracy", _GpuAccuracy)
     app.connect("autodoc-process-docstring", _escape_meanings)
     return {"parallel_read_safe": True, "version": "1"}

@@ -21,6 +21,8 @@ HOOKS = {
     for name, function in vars(hookspecs).items()
     if name.startswith("alkahest_") and inspect.isfunction(function)
 }
+# Commands of plugins of ours that need not be installed where this runs.
+OF_PLUGINS = {"ptx", "groebner", "solve"}
 # Written like a variable, but an attribute that plugin modules set.
 NOT_VARIABLES = {"ALKAHEST_PLUGIN_API"}
 
@@ -66,7 +68,9 @@ def test_the_page_on_plugins_lists_every_status_of_a_plugin() -> None:
 
 def test_the_page_on_the_command_line_lists_every_command() -> None:
     documented = re.findall(r"^\| `(\w+)` \|", page("command-line.md"), re.MULTILINE)
-    assert documented == [*commands.CORE, *commands.plugin_commands()]
+    here = [*commands.CORE, *commands.plugin_commands()]
+    assert [name for name in documented if name in here] == here
+    assert set(documented) - set(here) <= OF_PLUGINS
 
 
 def test_every_environment_variable_of_the_tree_is_documented_and_none_else() -> None:

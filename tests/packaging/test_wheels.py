@@ -31,22 +31,28 @@ class Row(NamedTuple):
     on: frozenset[str] = frozenset()
 
 
-# The Gröbner distributions hold no algorithm yet, so they turn nothing on.
 SETS = {
     "core": Row(()),
     "cpu": Row(("alkahest-cpu",), frozenset({"cpu"})),
+    "cpu with llvmlite": Row(("alkahest-cpu",), frozenset({"cpu", "llvm_jit"})),
     "nvptx": Row(("alkahest-nvptx",), frozenset({"cuda"})),
-    "cpu and nvptx": Row(("alkahest-cpu", "alkahest-nvptx"), frozenset({"cpu", "cuda"})),
-    "groebner": Row(("alkahest-groebner", "alkahest-groebner-gpu")),
+    # llvmlite, which one plugin brings, is there for the other too.
+    "cpu and nvptx": Row(
+        ("alkahest-cpu", "alkahest-nvptx"), frozenset({"cpu", "cuda", "llvm_jit"})
+    ),
+    "groebner": Row(("alkahest-groebner", "alkahest-groebner-gpu"), frozenset({"groebner"})),
     "all": Row(
         ("alkahest-cpu", "alkahest-nvptx", "alkahest-groebner", "alkahest-groebner-gpu"),
-        frozenset({"cpu", "cuda"}),
+        frozenset({"cpu", "cuda", "groebner", "llvm_jit"}),
     ),
 }
 
 # Installed by requirement from the wheelhouse, as a user would, although the public index has a
 # stranger of that name; the others by the wheels' paths.
-BY_NAME = {"nvptx": ["alkahest[nvptx]==0.1.0"]}
+BY_NAME = {
+    "nvptx": ["alkahest[nvptx]==0.1.0"],
+    "cpu with llvmlite": ["alkahest[jit]==0.1.0"],
+}
 
 SURFACE = f"""
 import alkahest
@@ -107,10 +113,10 @@ def test_an_installed_set_has_no_broken_requirements(
 @pytest.mark.parametrize(
     ("variables", "on"),
     [
-        ({"ALKAHEST_DISABLE_PLUGINS": "nvptx"}, {"cpu"}),
-        ({"ALKAHEST_DISABLE_PLUGINS": "alkahest-cpu"}, {"cuda"}),
+        ({"ALKAHEST_DISABLE_PLUGINS": "nvptx"}, {"cpu", "groebner", "llvm_jit"}),
+        ({"ALKAHEST_DISABLE_PLUGINS": "alkahest-cpu"}, {"cuda", "groebner"}),
         ({"ALKAHEST_DISABLE_PLUGINS": "cpu,nvptx,groebner,groebner_gpu"}, set()),
-        ({"ALKAHEST_PLUGINS": "cpu"}, {"cpu"}),
+        ({"ALKAHEST_PLUGINS": "cpu"}, {"cpu", "llvm_jit"}),
         ({"ALKAHEST_PLUGINS": ""}, set()),
     ],
 )
