@@ -11,11 +11,14 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-import attrs
-
 from alkahest.backends.nvptx.accuracy import FAST, STRICT
-from alkahest.backends.nvptx.division import reciprocal
-from alkahest.program import Instruction, Program
+from alkahest.program import Program
+from alkahest.program.arithmetic import (
+    ProgramCopy,
+    reciprocal,
+    with_fused_products,
+    with_multiplied_quotients,
+)
 from alkahest.program.rewrites import factor_sums, share_reciprocals
 
 
@@ -48,23 +51,7 @@ def contracted(program: Program) -> Program:
     Of two products that are added, the right one is taken, so that a sum of products becomes one
     product and a chain of ``fma``.
     """
-    first = program.first_instruction
-    products = _absorbed_products(program)
-    gone = set(products.values())
-    copy = _Copy(program)
-    for number, (op, args, parameter) in enumerate(program.code, first):
-        product = products.get(number)
-        if product is None:
-            copy.values.append(-1 if number in gone else copy.same(op, args, parameter))
-            continue
-        x, y = (copy.values[a] for a in program.code[product - first].args)
-        other = copy.values[args[0] if product == args[1] else args[1]]
-        if op == "sub" and product == args[1]:
-            x = copy.apply("neg", x)
-        elif op == "sub":
-            other = copy.apply("neg", other)
-        copy.values.append(copy.apply("fma", x, y, other))
-    return copy.finish() if gone else program
+    return with_fused_products(program, _absorbed_products(program))
 
 
 def _absorbed_products(program: Program) -> dict[int, int]:
@@ -110,7 +97,7 @@ def with_known_values(program: Program) -> Program:
         for number, value in enumerate(program.constants, inputs)
         if type(value) is float
     }
-    copy = _Copy(program)
+    copy = ProgramCopy(program)
     for number, (op, args, parameter) in enumerate(program.code, first):
         value = _value(op, [known[a] for a in args]) if known.keys() >= set(args) else None
         if value is None:
@@ -143,67 +130,11 @@ _ROUNDED: Mapping[str, Callable[..., Any]] = {
 
 
 def with_constant_divisors(program: Program) -> Program:
-    """Quotients by a constant as two multiplications.
-
-    See :func:`alkahest.backends.nvptx.division.reciprocal`. Powers of two are left to LLVM.
-    """
-    if program.dtype != "float64" or "div" not in program.ops_used:
-        return program
-    inputs, first = len(program.inputs), program.first_instruction
-    copy = _Copy(program)
-    for op, args, parameter in program.code:
-        is_by_constant = op == "div" and inputs <= args[1] < first
-        divisor = program.constants[args[1] - inputs] if is_by_constant else None
-        pair = reciprocal(divisor) if isinstance(divisor, float) else None
-        if pair is None or not pair[1]:
-            copy.values.append(copy.same(op, args, parameter))
-            continue
-        x, high, low = copy.values[args[0]], *map(copy.constant, pair)
-        copy.values.append(copy.apply("fma", x, high, copy.apply("mul", x, low)))
-    return copy.finish()
+    """Quotients by a constant as two multiplications."""
+    return with_multiplied_quotients(program, _two_factors)
 
 
-class _Copy:
-    """A program under construction from another one.
-
-    Attributes:
-        values: for every value of the old program so far, that of the new one: constants are
-            numbered downward from -2, everything else upward as if there were no constants.
-    """
-
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self._constants: list[float | complex | bool] = list(program.constants)
-        self._code: list[Instruction] = []
-        self._inputs = len(program.inputs)
-        self.values = [*range(self._inputs), *(-2 - k for k in range(len(self._constants)))]
-
-    def constant(self, value: float) -> int:
-        """A further constant."""
-        self._constants.append(value)
-        return -1 - len(self._constants)
-
-    def apply(self, op: str, *args: int, parameter: int | None = None) -> int:
-        """A further instruction on values of the new program."""
-        self._code.append(Instruction(op, args, parameter))
-        return self._inputs + len(self._code) - 1
-
-    def same(self, op: str, args: tuple[int, ...], parameter: int | None) -> int:
-        """An instruction of the old program on what its operands have become."""
-        return self.apply(op, *[self.values[a] for a in args], parameter=parameter)
-
-    def finish(self) -> Program:
-        """The new program; constants that nothing uses may stay."""
-        inputs, shift = self._inputs, len(self._constants)
-
-        def final(value: int) -> int:
-            if value < 0:
-                return inputs - 2 - value
-            return value if value < inputs else value + shift
-
-        return attrs.evolve(
-            self._program,
-            constants=tuple(self._constants),
-            code=tuple([Instruction(op, tuple(map(final, args)), p) for op, args, p in self._code]),
-            outputs=tuple(final(self.values[o]) for o in self._program.outputs),
-        ).verify()
+def _two_factors(divisor: float) -> tuple[float, float] | None:
+    """The reciprocal in two parts; None for powers of two, which are left to LLVM."""
+    pair = reciprocal(divisor)
+    return pair if pair and pair[1] else None

@@ -17,14 +17,16 @@ Each pass takes a verified program and returns one with other instructions and t
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
 from functools import lru_cache
-
-import attrs
+from math import inf, isfinite
 
 from alkahest.backends.cpu.jit.options import FAST, STRICT
-from alkahest.program import Instruction, Program
+from alkahest.program import Program, arithmetic
+from alkahest.program.arithmetic import (
+    ProgramCopy,
+    with_fused_products,
+    with_multiplied_quotients,
+)
 from alkahest.program.rewrites import factor_sums, share_reciprocals
 
 
@@ -57,8 +59,8 @@ def with_roots(program: Program) -> Program:
     constants = dict(enumerate(program.constants, len(program.inputs)))
     if not any(i.op == "pow" and constants.get(i.args[1]) == 1.5 for i in program.code):
         return program
-    copy = _Copy(program)
-    low, high = copy.constant(-math.inf), copy.constant(math.inf)
+    copy = ProgramCopy(program)
+    low, high = copy.constant(-inf), copy.constant(inf)
     for op, args, parameter in program.code:
         if op == "pow" and constants.get(args[1]) == 1.5:
             x = copy.values[args[0]]
@@ -78,23 +80,7 @@ def contracted(program: Program) -> Program:
     Of two products that are added, the right one is taken, so that a sum of products becomes one
     product and a chain of ``fma``.
     """
-    first = program.first_instruction
-    products = _absorbed_products(program)
-    gone = set(products.values())
-    copy = _Copy(program)
-    for number, (op, args, parameter) in enumerate(program.code, first):
-        product = products.get(number)
-        if product is None:
-            copy.values.append(-1 if number in gone else copy.same(op, args, parameter))
-            continue
-        x, y = (copy.values[a] for a in program.code[product - first].args)
-        other = copy.values[args[0] if product == args[1] else args[1]]
-        if op == "sub" and product == args[1]:
-            x = copy.apply("neg", x)
-        elif op == "sub":
-            other = copy.apply("neg", other)
-        copy.values.append(copy.apply("fma", x, y, other))
-    return copy.finish() if gone else program
+    return with_fused_products(program, _absorbed_products(program))
 
 
 def _absorbed_products(program: Program) -> dict[int, int]:
@@ -137,95 +123,17 @@ def with_constant_divisors(program: Program) -> Program:
 
     A power of two becomes its reciprocal; other divisors see :func:`reciprocal`.
     """
-    if program.dtype != "float64" or "div" not in program.ops_used:
-        return program
-    inputs, first = len(program.inputs), program.first_instruction
-    copy = _Copy(program)
-    for op, args, parameter in program.code:
-        is_by_constant = op == "div" and inputs <= args[1] < first
-        divisor = program.constants[args[1] - inputs] if is_by_constant else None
-        pair = reciprocal(divisor) if isinstance(divisor, float) else None
-        if pair is None:
-            copy.values.append(copy.same(op, args, parameter))
-            continue
-        x, (high, low) = copy.values[args[0]], map(copy.constant, pair)
-        if pair[1]:
-            copy.values.append(copy.apply("fma", x, high, copy.apply("mul", x, low)))
-        else:
-            copy.values.append(copy.apply("mul", x, high))
-    return copy.finish()
+    return with_multiplied_quotients(program, reciprocal)
 
 
 def reciprocal(divisor: float) -> tuple[float, float] | None:
-    """Doubles (high, low) with ``fma(x, high, x * low)`` the correctly rounded ``x / divisor``.
+    """The reciprocal as :func:`alkahest.program.arithmetic.reciprocal` gives it.
 
-    ``high + low`` is the reciprocal up to 2**-105 of it, low having the sign of high, so that an
-    infinite x gives no nan. With ``divisor = D * 2**j`` for an odd integer D, no quotient lies
-    closer to the middle of two neighbouring doubles than ``1 / (2*D)`` of their distance; what is
-    rounded at the end is off by 2**-50 of it at most, and D is less than ``2**40``. Where
-    ``x * low`` is subnormal, below 2**-966, the neighbour of that double may come out.
-
-    Args:
-        divisor: finite, of magnitude 2**-500 to 2**500.
-
-    Returns:
-        None where the quotient might be rounded wrongly: too many significant bits, too large or
-        too small. A power of two gives a low of 0; multiplying by high alone is right then.
+    None where a quotient might be rounded wrongly: what is rounded is off by 2**-50 of the distance
+    of two doubles at most, which is too much for divisors of more than ``2**40`` as odd integers.
     """
-    if not 2.0**-500 <= abs(divisor) <= 2.0**500:
+    if not isfinite(divisor):
         return None
     numerator, _ = divisor.as_integer_ratio()
-    odd = abs(numerator) // (numerator & -numerator)
-    if odd.bit_length() > _SIGNIFICANT:
-        return None
-    exact = 1 / Fraction(divisor)
-    high = float(exact)
-    if abs(Fraction(high)) > abs(exact):
-        high = math.nextafter(high, 0.0)
-    return high, float(exact - Fraction(high))
-
-
-class _Copy:
-    """A program under construction from another one.
-
-    Attributes:
-        values: for every value of the old program so far, that of the new one: constants are
-            numbered downward from -2, everything else upward as if there were no constants.
-    """
-
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self._constants: list[float | complex | bool] = list(program.constants)
-        self._code: list[Instruction] = []
-        self._inputs = len(program.inputs)
-        self.values = [*range(self._inputs), *(-2 - k for k in range(len(self._constants)))]
-
-    def constant(self, value: float) -> int:
-        """A further constant."""
-        self._constants.append(value)
-        return -1 - len(self._constants)
-
-    def apply(self, op: str, *args: int, parameter: int | None = None) -> int:
-        """A further instruction on values of the new program."""
-        self._code.append(Instruction(op, args, parameter))
-        return self._inputs + len(self._code) - 1
-
-    def same(self, op: str, args: tuple[int, ...], parameter: int | None) -> int:
-        """An instruction of the old program on what its operands have become."""
-        return self.apply(op, *[self.values[a] for a in args], parameter=parameter)
-
-    def finish(self) -> Program:
-        """The new program; constants that nothing uses may stay."""
-        inputs, shift = self._inputs, len(self._constants)
-
-        def final(value: int) -> int:
-            if value < 0:
-                return inputs - 2 - value
-            return value if value < inputs else value + shift
-
-        return attrs.evolve(
-            self._program,
-            constants=tuple(self._constants),
-            code=tuple([Instruction(op, tuple(map(final, args)), p) for op, args, p in self._code]),
-            outputs=tuple(final(self.values[o]) for o in self._program.outputs),
-        ).verify()
+    odd = abs(numerator) // (numerator & -numerator) if numerator else 0
+    return arithmetic.reciprocal(divisor) if odd.bit_length() <= _SIGNIFICANT else None

@@ -15,11 +15,12 @@ scratch memory, which are used again when their value is no longer needed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
 from alkahest.program import Program
+from alkahest.program.rare_code import RareCode
 
 PIECE = 400
 """Weight of a piece: about the number of its instructions, with what they load and store."""
@@ -69,7 +70,7 @@ def steps(
         elif number in partners:
             step = Step(partners[number], args)
         elif rare is not None and number in rare.selects:
-            step = rare.step(rare.selects[number])
+            step = _branch(program, rare, rare.selects[number])
         done.update(step.writes)
         found.append(step)
     return found
@@ -103,78 +104,15 @@ def _merged(program: Program) -> dict[int, tuple[int, int]]:
     }
 
 
-class RareCode:
-    """Which instructions of a program are needed only where a nan test holds.
-
-    Attributes:
-        instructions: their numbers.
-        selects: the first of several selects on one nan test -> all of them. What they choose
-            otherwise is known by then.
-    """
-
-    def __init__(self, program: Program) -> None:
-        self._code, self._first = program.code, program.first_instruction
-        tests = self._nan_tests()
-        rare_selects = [
-            number
-            for number, (op, args, _) in enumerate(program.code, self._first)
-            if op == "select" and args[0] in tests
-        ]
-        self.instructions = self._only_for(rare_selects, set(program.outputs))
-        self.selects: dict[int, tuple[int, ...]] = {}
-        groups: dict[int, list[int]] = {}
-        for number in rare_selects:
-            if number in self.instructions:
-                continue
-            condition, _, usual = self._code[number - self._first].args
-            group = groups.get(condition)
-            if group is None or usual >= group[0]:
-                group = groups[condition] = []
-            group.append(number)
-            self.selects[group[0]] = tuple(group)
-
-    def step(self, together: tuple[int, ...]) -> Step:
-        """The step of several selects."""
-        code = [self._code[number - self._first] for number in together]
-        rare = self._needed(select.args[1] for select in code)
-        reads = [a for select in code for a in select.args]
-        reads += [a for number in rare for a in self._code[number - self._first].args]
-        inside = set(rare)
-        return Step(together, tuple(a for a in dict.fromkeys(reads) if a not in inside), rare)
-
-    def _nan_tests(self) -> set[int]:
-        """Truth values that hold where a number is nan, or several are, or one of several."""
-        tests: set[int] = set()
-        for number, (op, args, _) in enumerate(self._code, self._first):
-            if (op == "ne" and args[0] == args[1]) or (
-                op in ("and", "or") and tests.issuperset(args)
-            ):
-                tests.add(number)
-        return tests
-
-    def _only_for(self, selects: list[int], wanted: set[int]) -> frozenset[int]:
-        """Instructions whose results nothing but the first alternatives of ``selects`` needs."""
-        chosen = set(selects)
-        usual = set(wanted)
-        for number in range(self._first + len(self._code) - 1, self._first - 1, -1):
-            if number not in usual:
-                continue
-            args = self._code[number - self._first].args
-            usual.update((args[0], args[2]) if number in chosen else args)
-        everything = range(self._first, self._first + len(self._code))
-        return frozenset(number for number in everything if number not in usual)
-
-    def _needed(self, values: Iterable[int]) -> tuple[int, ...]:
-        """The rare instructions behind ``values``, in order."""
-        found: set[int] = set()
-        stack = [value for value in values if value in self.instructions]
-        while stack:
-            value = stack.pop()
-            if value not in found:
-                found.add(value)
-                args = self._code[value - self._first].args
-                stack += [a for a in args if a in self.instructions]
-        return tuple(sorted(found))
+def _branch(program: Program, rare: RareCode, together: tuple[int, ...]) -> Step:
+    """The step of several selects on one nan test."""
+    code, first = program.code, program.first_instruction
+    selects = [code[number - first] for number in together]
+    behind = rare.needed(select.args[1] for select in selects)
+    reads = [a for select in selects for a in select.args]
+    reads += [a for number in behind for a in code[number - first].args]
+    inside = set(behind)
+    return Step(together, tuple(a for a in dict.fromkeys(reads) if a not in inside), tuple(behind))
 
 
 @attrs.frozen
