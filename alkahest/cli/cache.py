@@ -10,6 +10,7 @@ from typing import Any
 from alkahest import cache
 from alkahest.cli import messages
 from alkahest.cli.layout import aligned
+from alkahest.plugin import Diagnostic
 
 _REMEDY = "Repair the folder, or set ALKAHEST_CACHE_DIR to another one, or to off."
 
@@ -47,17 +48,16 @@ def describe(status: cache.Status) -> dict[str, Any]:
     }
 
 
-def check() -> dict[str, Any]:
+def check() -> Diagnostic:
     """The row of ``alkahest doctor``; a cache that the user switched off is no fault."""
     status = cache.status()
     trouble = bool(status.reason) and status.wanted
-    return {
-        "plugin": "",
-        "name": "cache",
-        "ok": False if trouble else None if status.path is None else True,
-        "detail": _summary(status),
-        "remedy": _REMEDY if trouble else "",
-    }
+    return Diagnostic(
+        name="cache",
+        ok=False if trouble else None if status.path is None else True,
+        detail=_summary(status),
+        remedy=_REMEDY if trouble else "",
+    )
 
 
 def _clear(as_json: bool) -> int:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 from childprocess import Failed
-from fakedriver import FakeGpuChild, build
+from fakedriver import DIAGNOSE, FakeGpuChild, build
 
 COMPILE = """
 x, y = ak.symbols("x y")
@@ -338,41 +337,3 @@ def test_a_process_forked_before_use_has_its_devices(child) -> None:
             "lambda: ak.compile_cuda(ak.symbols('x')[0] * 2, ak.symbols('x')).call_batch([[3.0]])"
         )
         assert process.ask(FORK + f"\nresult = in_child({action})") == "[3.0]"
-
-
-# The rows of `alkahest doctor`
-
-DIAGNOSE = """
-from alkahest.backends.nvptx.doctor import diagnose
-result = {row.name: [row.ok, row.detail, row.remedy] for row in diagnose()}
-"""
-
-
-def test_the_doctor_lists_compiler_driver_and_devices(two_gpus, fake_driver: Path) -> None:
-    rows = two_gpus.ask(DIAGNOSE, CUDA_VISIBLE_DEVICES="0,1")
-    assert rows["CUDA driver library"][:2] == [True, str(fake_driver / "libcuda.so.1")]
-    assert "CUDA 13.0, loads PTX ISA up to 9.0; 2 usable devices" in rows["CUDA driver"][1]
-    assert "Fake GPU 1, compute capability 7.5, 1.0 GiB" in rows["GPU 1"][1]
-    assert "code for sm_75, PTX ISA 6.3" in rows["GPU 1"][1]
-    assert re.search(r"llvmlite \d+\.\d+.*targets sm_75 to sm_", rows["GPU compiler"][1])
-    assert "CUDA_VISIBLE_DEVICES=0,1" in rows["GPU environment"][1]
-    assert f"LD_LIBRARY_PATH={fake_driver}" in rows["GPU environment"][1]
-
-
-def test_the_doctor_says_where_it_looked_when_there_is_no_driver(child, tmp_path: Path) -> None:
-    (tmp_path / "libcuda.so.1").write_text("not a library")
-    with child(drivers=tmp_path) as process:
-        rows = process.ask(DIAGNOSE)
-    ok, detail, remedy = rows["CUDA driver library"]
-    assert ok is False
-    assert f"LD_LIBRARY_PATH is {tmp_path}" in detail
-    assert "/usr/lib/wsl/lib/libcuda.so.1" in detail
-    assert "LD_LIBRARY_PATH" in remedy
-    assert rows["CUDA driver"][0] is False
-    assert rows["GPU compiler"][0] is True
-
-
-def test_the_doctor_quotes_a_driver_that_does_not_start(unusable: FakeGpuChild) -> None:
-    rows = unusable.ask(DIAGNOSE, FAKE_CUDA_INIT="34")
-    assert rows["CUDA driver"][0] is False
-    assert "CUDA_ERROR_STUB_LIBRARY (34)" in rows["CUDA driver"][1]

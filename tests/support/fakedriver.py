@@ -37,6 +37,12 @@ from pathlib import Path
 from childprocess import Child
 
 COMPILER = os.environ.get("CC", "cc")
+DIAGNOSE = """
+from alkahest.backends.nvptx.doctor import diagnose
+result = {row.name: [row.ok, row.detail, row.remedy] for row in diagnose()}
+"""
+"""Code of which the rows of ``alkahest doctor`` about GPUs are the result."""
+
 SOURCE = Path(__file__).parents[1] / "nvptx" / "fake_driver.c"
 
 

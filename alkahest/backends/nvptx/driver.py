@@ -170,7 +170,7 @@ def library_path() -> str:
     return ""
 
 
-def _loader_text() -> str:
+def loader_text() -> str:
     """What the system's loader says about the driver library."""
     name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
     try:
@@ -197,7 +197,7 @@ def _ask() -> Status:
         return Status(detail=_import_text(exc), remedy=install("nvptx"))
     library = library_path()
     if not library:
-        detail = f"the NVIDIA driver library cannot be loaded: {_loader_text()}"
+        detail = f"the NVIDIA driver library cannot be loaded: {loader_text()}"
         return Status(detail=detail, remedy=_LOOK)
     version = 0
     try:

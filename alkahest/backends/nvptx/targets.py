@@ -100,6 +100,15 @@ def ptx_of_driver(cuda_version: int) -> int:
     return next((ptx for release, ptx in _DRIVERS if cuda_version >= release), 0)
 
 
+def release_that_loads(ptx: int) -> int:
+    """First CUDA release, as ``cuDriverGetVersion`` counts, whose driver loads a PTX ISA version.
+
+    Args:
+        ptx: a version of :data:`PTX_VERSIONS`.
+    """
+    return min(release for release, newest in _DRIVERS if newest >= ptx)
+
+
 def choose(compute_capability: tuple[int, int], driver_ptx: int | None = None) -> str:
     """The newest target that a device runs and its driver loads.
 
