@@ -32,3 +32,8 @@ napoleon_use_ivar = True
 
 html_theme = "furo"
 html_title = f"alkahest {release}"
+html_show_copyright = False
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
+# The empty line that ends an example is for doctest.
+highlight_options = {"pycon": {"stripall": True}}

@@ -42,10 +42,10 @@ def main() -> None:
         result = timed(ak.compile_expr(expr, [x, y], backend="cpu"), columns)
         print(f"  largest difference from NumPy: {np.abs(result - expected).max():.1e}")
     else:
-        print("no CPU backend: pip install 'alkahest[cpu]'")
+        print("no CPU backend: `alkahest doctor` says what is missing")
 
     if not features["cuda"]:
-        print("no GPU backend: pip install 'alkahest[nvptx]', then see `alkahest doctor`")
+        print("no GPU backend: `alkahest doctor` says what is missing")
         return
     fn = ak.compile_cuda(expr, [x, y])
     print(f"compiled for {fn.target}: {len(fn.ptx.splitlines())} lines of PTX")

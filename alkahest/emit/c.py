@@ -68,7 +68,7 @@ def emit_c(
 def emit_c_program(program: Program, name: str = "alkahest_fn") -> str:
     """As :func:`emit_c`, for a verified program; the parameters are called ``x0``, ``x1``, ...
 
-    The function for one point always writes to ``out``.
+    The function ``name``, for one point, always writes to ``out``.
     """
     parameters = tuple(f"x{k}" for k in range(len(program.inputs)))
     _check_names([name, *parameters])
@@ -86,7 +86,14 @@ def emit_c_header(
     var_names: Sequence[str] | None = None,
     dtype: str = "float64",
 ) -> str:
-    """The header with the prototypes of what :func:`emit_c` defines; arguments as there."""
+    """The header with the prototypes of what :func:`emit_c` defines.
+
+    Args:
+        expr, inputs, name, var_names, dtype: as for :func:`emit_c`.
+
+    Raises:
+        InputError, CodegenError: as :func:`emit_c`.
+    """
     function = _Function.of(expr, inputs, name, var_names, dtype)
     guard = f"{name.upper()}_H"
     return "\n".join(
@@ -111,6 +118,12 @@ def emit_c_expr(
 ) -> str:
     """C for one expression at one point: ``double fn_name(double x, ...)``, with its includes.
 
+    Args:
+        expr: the expression.
+        vars: its symbols, in the order of the parameters.
+        var_names: names of the parameters; the symbols' by default.
+        fn_name: name of the function.
+
     Raises:
         InputTypeError: E-INPUT-008 for anything but an expression.
         InputError, CodegenError: as :func:`emit_c`.
@@ -131,7 +144,15 @@ def emit_c_vec(
     var_names: Sequence[str] | None = None,
     fn_name: str = "eval_vec",
 ) -> str:
-    """C for several expressions: ``void fn_name(double x, ..., double *out)``; as above."""
+    """C for several expressions: ``void fn_name(double x, ..., double *out)``, with its includes.
+
+    Args:
+        exprs: the expressions; the function writes their values to ``out`` in this order.
+        vars, var_names, fn_name: as for :func:`emit_c_expr`.
+
+    Raises:
+        InputError, CodegenError: as :func:`emit_c`.
+    """
     function = _Function.of(list(exprs), vars, fn_name, var_names, "float64")
     return "\n".join([*function.preamble(), *function.definition(), ""])
 

@@ -79,7 +79,9 @@ def jacobian(exprs: Sequence[Expr], variables: Sequence[Expr]) -> list[list[Expr
 
 
 def hessian(expr: Expr, variables: Sequence[Expr]) -> list[list[Expr]]:
-    """The symmetric matrix of second derivatives; entry (i, j) and (j, i) are the same node.
+    """The symmetric matrix of second derivatives of ``expr`` by ``variables``, as a list of rows.
+
+    Entries (i, j) and (j, i) are the same node.
 
     Raises:
         DiffError, InputTypeError, InputError, PoolError: as :func:`gradient`.

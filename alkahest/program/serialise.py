@@ -37,7 +37,7 @@ def dumps(program: Program) -> bytes:
 
 
 def loads(data: bytes) -> Program:
-    """Read what :func:`dumps` wrote and verify it.
+    """The program that :func:`dumps` wrote as ``data``, verified.
 
     Raises:
         CodegenError: E-JIT-008 for damaged bytes or an unknown version, E-JIT-007 and E-JIT-010

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
+from families import FAMILIES
 from sphinx.util.docutils import SphinxDirective
 
 from alkahest.errors import CODES
@@ -42,7 +43,7 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def error_codes() -> str:
-    """One table per family of codes."""
+    """For each family of codes, when it comes, what to do first, and a table."""
     parts = []
     for family, codes in groupby(CODES, key=lambda code: code.rsplit("-", 1)[0]):
         rows = [
@@ -55,7 +56,8 @@ def error_codes() -> str:
             for code in codes
         ]
         table = _table(("code", "class", "meaning", "remedy"), rows)
-        parts.append(f"**{family}**\n\n{table}")
+        when, first = FAMILIES[family]
+        parts.append(f"[**{family}**]{{#{family.lower()}}}\n: {when}\n: {first}\n\n{table}")
     return "\n\n".join(parts)
 
 

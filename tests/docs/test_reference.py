@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import runpy
 import subprocess
 from pathlib import Path
 
@@ -99,6 +100,18 @@ def test_codes_operations_and_semantics_are_rendered_from_their_tables() -> None
     assert "```{operations}" in page("accuracy.md")
     assert "```{semantics}" in page("semantics.md")
     assert len(OPS) > 60
+
+
+def test_every_family_of_codes_is_explained() -> None:
+    families = runpy.run_path(str(ROOT / "docs" / "_ext" / "families.py"))["FAMILIES"]
+    assert list(families) == list(dict.fromkeys(code.rpartition("-")[0] for code in CODES))
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    trees = re.findall(r"^```{toctree}\n(?::[^\n]*\n)*\n(.*?)^```$", page("index.md"), re.M | re.S)
+    listed = "".join(trees).split()
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"} | {"adr/index"}
+    assert sorted(listed) == sorted(pages)
 
 
 def test_decisions_are_numbered_without_gaps_and_have_their_three_parts() -> None:
