@@ -196,7 +196,11 @@ CODES: dict[str, ErrorCode] = {
     "E-POOL-003": ErrorCode(
         PoolError, "a symbol name that cannot be used", "Use a non-empty text."
     ),
-    "E-POOL-004": ErrorCode(PoolError, "a function that the op table does not know"),
+    "E-POOL-004": ErrorCode(
+        PoolError,
+        "a function that the op table does not know",
+        "alkahest.functions lists the functions that there are.",
+    ),
     "E-POOL-005": ErrorCode(
         PoolError,
         "a condition where a number is needed, or the reverse",
@@ -215,7 +219,11 @@ CODES: dict[str, ErrorCode] = {
         EvalError, "a symbol without a value", "Bind every free symbol of the expression."
     ),
     "E-EVAL-004": ErrorCode(ExactDivisionError, "exact zero raised to a negative power"),
-    "E-DIFF-001": ErrorCode(DiffError, "a function that has no derivative here"),
+    "E-DIFF-001": ErrorCode(
+        DiffError,
+        "a function that has no derivative here",
+        "Take it out of the expression, or write its derivative down yourself.",
+    ),
     "E-DIFF-002": ErrorCode(DiffError, "the variable of a derivative is not a symbol"),
     # Programs and their compilation
     "E-JIT-001": ErrorCode(CodegenError, "an operation that the backend does not lower"),
@@ -231,8 +239,16 @@ CODES: dict[str, ErrorCode] = {
     "E-JIT-006": ErrorCode(
         CodegenError, "a constant lies outside the range of the dtype", "Use a wider dtype."
     ),
-    "E-JIT-007": ErrorCode(CodegenError, "a program that breaks the rules of alkahest.program"),
-    "E-JIT-008": ErrorCode(CodegenError, "serialised program of an unknown version, or damaged"),
+    "E-JIT-007": ErrorCode(
+        CodegenError,
+        "a program that breaks the rules of alkahest.program",
+        "Build programs with alkahest.program.lower, whose results keep the rules.",
+    ),
+    "E-JIT-008": ErrorCode(
+        CodegenError,
+        "serialised program of an unknown version, or damaged",
+        "Serialise the program again, with the alkahest that reads it.",
+    ),
     "E-JIT-009": ErrorCode(CodegenError, "no backend of that name is loaded"),
     "E-JIT-010": ErrorCode(
         CodegenError,
@@ -306,7 +322,9 @@ CODES: dict[str, ErrorCode] = {
         'Pass fallback="cpu" to let the processor finish, or see `alkahest doctor`.',
     ),
     "E-SOLVE-011": ErrorCode(
-        SolverError, "the rational coefficients could not be reconstructed from their residues"
+        SolverError,
+        "the rational coefficients could not be reconstructed from their residues",
+        "Compute it again with another seed=, and report the system.",
     ),
     "E-SOLVE-012": ErrorCode(
         SolverError,
@@ -314,7 +332,9 @@ CODES: dict[str, ErrorCode] = {
         "Allow more, or choose the order grevlex, which is the cheapest.",
     ),
     "E-SOLVE-013": ErrorCode(
-        SolverError, "an exponent, or a number of terms, beyond what can be held"
+        SolverError,
+        "an exponent, or a number of terms, beyond what can be held",
+        "Use smaller powers, or put a new variable in the place of one.",
     ),
     "E-SOLVE-014": ErrorCode(
         SolverError,
@@ -329,7 +349,11 @@ CODES: dict[str, ErrorCode] = {
     "E-ROOT-001": ErrorCode(
         SolverError, "not a polynomial in one variable over the rationals", "Pass one variable."
     ),
-    "E-ROOT-002": ErrorCode(SolverError, "every number is a root of the zero polynomial"),
+    "E-ROOT-002": ErrorCode(
+        SolverError,
+        "every number is a root of the zero polynomial",
+        "Pass a polynomial that is not zero.",
+    ),
     # Plugins
     "E-PLUGIN-001": ErrorCode(
         PluginError,
@@ -337,7 +361,11 @@ CODES: dict[str, ErrorCode] = {
         "Fix or uninstall the plugin, or name it in ALKAHEST_DISABLE_PLUGINS.",
     ),
     "E-PLUGIN-002": ErrorCode(PluginError, "a plugin that register() refuses"),
-    "E-PLUGIN-003": ErrorCode(PluginError, "a hook returned something else than it promises"),
+    "E-PLUGIN-003": ErrorCode(
+        PluginError,
+        "a hook returned something else than it promises",
+        "Report it to the authors of the plugin; ALKAHEST_DISABLE_PLUGINS leaves it out.",
+    ),
     "E-PLUGIN-004": ErrorCode(
         PluginError,
         "a plugin asked alkahest about plugins while it was itself being loaded or probed",
@@ -364,8 +392,16 @@ CODES: dict[str, ErrorCode] = {
         "Use one symbol with one set of assumptions, or rename one: expr.subs(old, new).",
     ),
     # Files
-    "E-IO-001": ErrorCode(IoError, "a file cannot be read"),
-    "E-IO-002": ErrorCode(IoError, "a file cannot be written"),
+    "E-IO-001": ErrorCode(
+        IoError,
+        "a file cannot be read",
+        "Check the path and who may read it.",
+    ),
+    "E-IO-002": ErrorCode(
+        IoError,
+        "a file cannot be written",
+        "Check the folder, who may write to it, and the space that is left.",
+    ),
     "E-IO-003": ErrorCode(IoError, "a file is not in the format its name says"),
     "E-IO-004": ErrorCode(IoError, "a column is missing from a file, or named twice"),
     "E-IO-005": ErrorCode(IoError, "text in a column is not a number; names row and column"),

@@ -32,6 +32,9 @@ _CORE_NEEDS = ("attrs", "numpy", "pluggy")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments of ``alkahest doctor``."""
+    parser.description = (
+        "Check this installation and say what to do. The exit code is 1 where something is wrong."
+    )
     parser.add_argument("--json", action="store_true", help="print all of it as JSON")
     parser.add_argument(
         "--verbose", action="store_true", help="also show the tracebacks of failed plugins"

@@ -51,7 +51,7 @@ def error_codes() -> str:
                 f"[`{code}`]{{#{code.lower()}}}",
                 f"`{CODES[code].error.__name__}`",
                 _plain(CODES[code].meaning),
-                _plain(CODES[code].remedy),
+                _plain(CODES[code].remedy or "see the message"),
             )
             for code in codes
         ]
