@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Number
 from operator import index
 from typing import Any
@@ -63,6 +64,38 @@ def check_casting(casting: Any) -> None:
     """Refuse anything that is not one of :data:`CASTINGS`, with E-INPUT-011."""
     if casting not in CASTINGS:
         raise _not_one_of("casting", casting, CASTINGS)
+
+
+def check_columns(columns: Any) -> None:
+    """Refuse anything that holds no columns, with E-INPUT-008: a list, a tuple, a 2-D array do."""
+    if isinstance(columns, (list, tuple)):
+        return
+    has_rows = getattr(columns, "ndim", 0) == 2
+    if not (has_rows and (hasattr(columns, "__dlpack__") or has_dask([columns]))):
+        raise InputTypeError(
+            "E-INPUT-008",
+            f"call_batch needs a list of columns, got {type_name(columns)}",
+            remediation="Pass one column per input: call_batch([xs, ys]).",
+        )
+
+
+def check_result_dtype(dtype: Any, outputs: Sequence[str]) -> None:
+    """Refuse the ``dtype=`` of a call where an output has another one, with E-INPUT-011."""
+    import numpy as np
+
+    for name in outputs:
+        if np.dtype(dtype) != np.dtype(name):
+            raise InputError(
+                "E-INPUT-011",
+                f"the function's results are {name}, not {np.dtype(dtype)}",
+                remediation="Compile for that dtype: compile_expr(..., dtype=...).",
+            )
+
+
+def has_dask(values: Iterable[Any]) -> bool:
+    """Whether one of ``values`` is a Dask array; Dask is not imported for it."""
+    array = getattr(sys.modules.get("dask.array"), "Array", None)
+    return array is not None and any(isinstance(value, array) for value in values)
 
 
 def dtype_name(dtype: Any) -> str:

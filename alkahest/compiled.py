@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from alkahest import selection
-from alkahest.arguments import Request, check_casting, device_choice, dtype_name, type_name
+from alkahest.arguments import (
+    Request,
+    check_casting,
+    check_columns,
+    check_result_dtype,
+    device_choice,
+    dtype_name,
+    has_dask,
+    type_name,
+)
+from alkahest.arrivals import rebuild
 from alkahest.automatic import placement_of
 from alkahest.errors import CODES, CodegenError, InputTypeError
 from alkahest.evaluation import Evaluation
-from alkahest.program import dumps, loads, lower
+from alkahest.program import dumps, lower
 from alkahest.selection import HOST
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from numpy.typing import NDArray
+
     from alkahest.derivative_outputs import Layout
     from alkahest.expr import Expr
-    from alkahest.plugin import Artifact
+    from alkahest.plugin import Artifact, Batch
     from alkahest.program import Program
 
 _NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
@@ -116,8 +131,9 @@ class CompiledFn:
     """A program compiled for one backend, or for the one that suits each call.
 
     Made by :func:`compile_expr`. Safe to call from many threads and after a fork. Pickles as its
-    program and choices (``"auto"`` as ``"auto"``), and is compiled again on arrival. Two functions
-    are equal only if they are the same object.
+    program and choices (``"auto"`` as ``"auto"``); on arrival it is compiled again, once in a
+    process. Two functions are equal only if they are the same object. Has a ufunc's attributes
+    (``nin``, ``nout``, ``types``, ...), by which libraries of arrays call it as they call ufuncs.
 
     Attributes:
         program: what was compiled.
@@ -263,6 +279,36 @@ class CompiledFn:
         return 0 if self._layout is None else self._layout.order
 
     @property
+    def runs_on_host(self) -> bool:
+        """Whether host columns are evaluated there, where no other backend is predicted better."""
+        return self._evaluation.first.on_host
+
+    # What NumPy's ufuncs have too
+
+    __name__ = "compiled_function"
+    signature = None
+
+    @property
+    def nin(self) -> int:
+        """Number of columns that a call takes, as of a ufunc."""
+        return self.n_inputs
+
+    @property
+    def nout(self) -> int:
+        """Number of arrays that a call gives, as of a ufunc."""
+        return self.n_outputs if self._layout is None else self._layout.order + 1
+
+    @property
+    def nargs(self) -> int:
+        """Number of columns and results, as of a ufunc."""
+        return self.nin + self.nout
+
+    @property
+    def types(self) -> list[str]:
+        """The one loop, as of a ufunc: ``["dd->d"]`` for two inputs of float64."""
+        return [self._evaluation.first.rules.types]
+
+    @property
     def fast_call(self) -> Callable[..., Any]:
         """``fast_call(*columns, out=None)``: as a call, with the least work around it.
 
@@ -301,6 +347,8 @@ class CompiledFn:
         self,
         *columns: Any,
         out: Any = None,
+        where: Any = True,
+        dtype: Any = None,
         n: int | None = None,
         stream: Any = None,
         threads: int | None = None,
@@ -311,6 +359,10 @@ class CompiledFn:
             columns: one number or array per input, of shapes that broadcast.
             out: array (for a compiled list or derivatives: a sequence of arrays) of exactly the
                 result's shape and dtype, writeable, which receives the result.
+            where: bool, of a shape that broadcasts to the result's: only there anything is
+                evaluated. Elsewhere ``out`` keeps its values, and a result without ``out`` has
+                nan, or False in conditions.
+            dtype: what libraries pass to a ufunc: the dtype of the result, or None.
             n: length of the result when no column has a dimension.
             stream: the caller's stream, for device backends.
             threads: number of threads, or None for the backend's choice.
@@ -319,16 +371,29 @@ class CompiledFn:
             An array of the broadcast shape (a NumPy scalar for shape ``()``), or a tuple of them
             for a compiled list. With derivatives, a tuple (value, gradient) or (value, gradient,
             Hessian), whose last axes are the broadcast shape. Arrays of another library that
-            share memory through DLPack come back as arrays of that library.
+            share memory through DLPack come back as arrays of that library, Dask arrays as Dask
+            arrays, of which nothing has been computed. Other objects with NumPy's ufunc protocol,
+            such as a pandas Series, come back as it says.
 
         Raises:
-            InputError, InputTypeError: see :func:`alkahest.columns.prepare`.
+            InputError, InputTypeError: see :func:`alkahest.columns.prepare`; E-INPUT-002,
+                E-INPUT-003 for ``where`` that does not fit, E-INPUT-011 for another ``dtype``.
         """
         evaluation = self._evaluation
-        if n is None and threads is None:
+        if dtype is not None:
+            check_result_dtype(dtype, self.program.output_dtypes)
+        if n is None and threads is None and where is True:
             result = evaluation.fast(columns, out, stream, self.device)
             if result is not NotImplemented:
                 return result
+        if has_dask((*columns, where)):
+            return evaluation.evaluate_dask(self, columns, True, out, where)
+        if self._is_like_a_ufunc:
+            result = evaluation.take_over(self, columns, out, where, n, stream, threads)
+            if result is not NotImplemented:
+                return result
+        if where is not True:
+            return evaluation.evaluate_where(columns, where, out, n, threads, self.device)
         return evaluation.evaluate(columns, True, out, n, stream, threads, self.device)
 
     def call_batch(
@@ -340,6 +405,10 @@ class CompiledFn:
         stream: Any = None,
         threads: int | None = None,
         device: int | str | None = None,
+        executor: Executor | None = None,
+        chunk: int | None = None,
+        in_flight: int | None = None,
+        progress: Callable[[int, int], object] | None = None,
     ) -> Any:
         """Evaluate over a batch of points, one column per input (structure of arrays).
 
@@ -352,28 +421,52 @@ class CompiledFn:
             threads: number of threads, or None for the backend's choice.
             device: ordinal to run on instead of the compiled function's, or ``"all"`` to cut
                 the batch into a part for every device of the backend.
+            executor: any :class:`concurrent.futures.Executor`, whose workers evaluate the batch
+                in parts; see :mod:`alkahest.executors`.
+            chunk: points per part; None for parts of some megabytes.
+            in_flight: most parts handed out at a time; None for two per worker.
+            progress: called with the numbers of points done and of all, whenever parts come back.
 
         Returns:
             An array of shape ``(n,)``, or a tuple of them for a compiled list; with derivatives
             as in a call. Lists of Python numbers, nested for derivatives, if every column is a
-            list or tuple.
+            list or tuple. Dask arrays if a column is one, of which nothing has been computed.
 
         Raises:
-            InputError, InputTypeError: see :func:`alkahest.columns.prepare`.
+            InputError, InputTypeError: see :func:`alkahest.columns.prepare`; E-INPUT-008,
+                E-INPUT-011 for an ``executor`` that is none, and for options that need one.
+            EvalError: E-EVAL-005 where the executor has lost a worker.
         """
         where = self.device if device is None else device_choice(device)
-        if type(columns) is list or type(columns) is tuple:
-            if n is None and threads is None:
+        if executor is None and chunk is None and in_flight is None and progress is None:
+            spread = None
+            is_plain = n is None and threads is None
+            if is_plain and (type(columns) is list or type(columns) is tuple):
                 result = self._evaluation.fast(columns, out, stream, where)
                 if result is not NotImplemented:
                     return result
-        elif getattr(columns, "ndim", 0) != 2 or not hasattr(columns, "__dlpack__"):
-            raise InputTypeError(
-                "E-INPUT-008",
-                f"call_batch needs a list of columns, got {type_name(columns)}",
-                remediation="Pass one column per input: call_batch([xs, ys]).",
-            )
-        return self._evaluation.evaluate(tuple(columns), False, out, n, stream, threads, where)
+        else:
+            from alkahest.executors import Spread
+
+            spread = Spread.of(self, executor, chunk, in_flight, progress)
+        check_columns(columns)
+        columns = tuple(columns)
+        if has_dask(columns):
+            if spread is not None:
+                raise spread.refusal()
+            return self._evaluation.evaluate_dask(self, columns, False, out, True)
+        return self._evaluation.evaluate(columns, False, out, n, stream, threads, where, spread)
+
+    def evaluate_batch(
+        self, batch: Batch, device: int | str | None = None
+    ) -> tuple[NDArray[Any], ...]:
+        """One array for each output of the program, for columns that are checked already.
+
+        Args:
+            batch: columns of the program's dtype, shape ``(n,)``; results have that shape.
+            device: ordinal, ``"all"`` or None for the compiled function's.
+        """
+        return self._evaluation.run(batch, self.device if device is None else device)
 
     def __repr__(self) -> str:
         return (
@@ -391,11 +484,16 @@ class CompiledFn:
             "single": self._single,
             "layout": self._layout,
         }
-        return _rebuild, (type(self), dumps(self.program), choices)
+        return rebuild, (type(self), self._serialised, choices)
 
+    @cached_property
+    def _serialised(self) -> bytes:
+        return dumps(self.program)
 
-def _rebuild(cls: type[CompiledFn], program: bytes, choices: Mapping[str, Any]) -> CompiledFn:
-    return cls.from_program(loads(program), **choices)
+    @property
+    def _is_like_a_ufunc(self) -> bool:
+        """Whether calls give arrays of the columns' shape: one itself, or several in a tuple."""
+        return self._layout is None and (self._single or self.n_outputs > 1)
 
 
 __all__ = ["CompiledFn", "compile_expr", "numpy_eval"]

@@ -219,6 +219,12 @@ CODES: dict[str, ErrorCode] = {
         EvalError, "a symbol without a value", "Bind every free symbol of the expression."
     ),
     "E-EVAL-004": ErrorCode(ExactDivisionError, "exact zero raised to a negative power"),
+    "E-EVAL-005": ErrorCode(
+        EvalError,
+        "an executor lost a worker during a batch",
+        "A worker that was killed has mostly run out of memory: pass a smaller chunk=, or an "
+        "executor that replaces its workers, such as a Dask client's.",
+    ),
     "E-DIFF-001": ErrorCode(
         DiffError,
         "a function that has no derivative here",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from alkahest import selection
 from alkahest.automatic import Automatic, placement_of
 from alkahest.derivative_outputs import evaluated
-from alkahest.errors import InputTypeError
+from alkahest.errors import InputError, InputTypeError
 from alkahest.executable import Executable
 from alkahest.selection import HOST
 from alkahest.splitting import ALL
@@ -23,8 +23,10 @@ from alkahest.splitting import ALL
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from alkahest.compiled import CompiledFn
     from alkahest.derivative_outputs import Layout
     from alkahest.device_calls import DeviceCall
+    from alkahest.executors import Spread
     from alkahest.plugin import BackendInfo, Batch
     from alkahest.program import Program
     from alkahest.rules import Rules
@@ -39,6 +41,7 @@ class Evaluation:
         first: the program on the backend that was named; under ``"auto"`` on the one that takes
             host columns where nothing is predicted.
         is_automatic: whether the backend is chosen for every call.
+        take_over: :func:`alkahest.overrides.call`.
     """
 
     def __init__(
@@ -67,7 +70,7 @@ class Evaluation:
             CodegenError: E-JIT-004, E-JIT-009 when no backend fits.
             AlkahestError: what the backend refuses, under its own code.
         """
-        from alkahest import columns
+        from alkahest import columns, overrides
         from alkahest.device_calls import DeviceCall
 
         def compile_for(info: BackendInfo) -> Executable:
@@ -87,6 +90,7 @@ class Evaluation:
         self._prepare = columns.prepare
         self._fast_batch = columns.fast_batch
         self._device_call = DeviceCall
+        self.take_over = overrides.call
         self._calls = threading.local()
         self._fast: dict[int | str | None, tuple[Callable[..., Any], str, str]] = {}
         if self.first.on_host:
@@ -124,7 +128,7 @@ class Evaluation:
         batch = self._fast_batch(columns, self._rules, out)
         if batch is None:
             return NotImplemented
-        outputs = self._run(batch, device)
+        outputs = self.run(batch, device)
         if batch.out is not None:
             for target, values in zip(batch.out, outputs, strict=True):
                 if values is not target:
@@ -141,6 +145,7 @@ class Evaluation:
         stream: Any,
         threads: int | None,
         device: int | str | None,
+        spread: Spread | None = None,
     ) -> Any:
         """One call, checked in every way.
 
@@ -149,17 +154,20 @@ class Evaluation:
             broadcast: True for ufunc broadcasting, False for a batch.
             out, n, stream, threads: as for a call.
             device: ordinal, ``"all"`` or None for the backend's default.
+            spread: how the batch is spread over an executor, or None to evaluate it here.
 
         Raises:
             InputError, InputTypeError: see :func:`alkahest.columns.prepare`.
             AlkahestError: what the backend or the device refuses.
         """
         placement, rules, layout = HOST, self._rules, self._layout
-        if self._automatic is not None or device == ALL or rules.placement != HOST:
+        if self._automatic is not None or device == ALL or rules.placement != HOST or spread:
             placement = placement_of(
                 [*columns, *(out if isinstance(out, (list, tuple)) else [out])]
             )
             if placement != HOST:
+                if spread is not None:
+                    raise on_device("executor=", placement)
                 rules = self._rules_for(placement, device)
             if rules.placement == placement != HOST:
                 call = self._device_call(
@@ -173,16 +181,64 @@ class Evaluation:
         prepared = self._prepare(
             columns, rules, broadcast=broadcast, out=out, n=n, stream=stream, threads=threads
         )
+
+        def run(batch: Batch) -> tuple[NDArray[Any], ...]:
+            if spread is not None:
+                return self._run_spread(batch, device, spread)
+            return self.run(batch, device, placement)
+
         if layout is None:
-            results = prepared.finish(self._run(prepared.batch, device, placement))
+            results = prepared.finish(run(prepared.batch))
             return results[0] if self._single else results
         if arrays is None:
-            return evaluated(
-                layout, prepared, rules.outputs, lambda batch: self._run(batch, device, placement)
-            )
-        prepared.finish(self._run(prepared.batch, device, placement))
+            return evaluated(layout, prepared, rules.outputs, run)
+        prepared.finish(run(prepared.batch))
         layout.complete(arrays, rules.outputs)
         return arrays
+
+    def evaluate_dask(
+        self, function: CompiledFn, columns: Sequence[Any], broadcast: bool, out: Any, where: Any
+    ) -> Any:
+        """A call on Dask arrays; see :func:`alkahest.dask_arrays.evaluate`."""
+        from alkahest import dask_arrays
+
+        dask_arrays.refuse_out(out)
+        return dask_arrays.evaluate(
+            function,
+            columns,
+            rules=self._rules,
+            layout=self._layout,
+            single=self._single,
+            broadcast=broadcast,
+            where=where,
+        )
+
+    def evaluate_where(
+        self,
+        columns: Sequence[Any],
+        where: Any,
+        out: Any,
+        n: int | None,
+        threads: int | None,
+        device: int | str | None,
+    ) -> Any:
+        """A call with ``where=``; see :func:`alkahest.masking.evaluate_where`."""
+        from alkahest.masking import evaluate_where
+
+        placement = placement_of([*columns, where])
+        if placement != HOST:
+            raise on_device("where=", placement)
+        results = evaluate_where(
+            columns,
+            where,
+            rules=self._rules,
+            layout=self._layout,
+            out=out,
+            n=n,
+            threads=threads,
+            run=lambda batch: self.run(batch, device),
+        )
+        return results[0] if self._single and self._layout is None else results
 
     def _rules_for(self, placement: str, device: int | str | None) -> Rules:
         """What is asked of columns that are on a device."""
@@ -207,18 +263,45 @@ class Evaluation:
             self._fast[device] = fast, executable.backend, reason
         return queued.results[0] if self._single and layout is None else queued.results
 
-    def _run(
+    def run(
         self, batch: Batch, device: int | str | None, placement: str = HOST
     ) -> tuple[NDArray[Any], ...]:
+        """Outputs of the program, one array each, for checked columns."""
         executable, reason = self._pick(batch.n, placement, device)
         outputs, seconds, facts = executable.run(batch, device)
         self._calls.last = (executable.backend, reason, device, batch.n, seconds, facts)
+        return outputs
+
+    def _run_spread(
+        self, batch: Batch, device: int | str | None, spread: Spread
+    ) -> tuple[NDArray[Any], ...]:
+        if batch.stream is not None:
+            raise InputError(
+                "E-INPUT-011",
+                "a stream belongs to this process, and executor= hands the batch to others",
+                remediation="Leave stream= out.",
+            )
+        start = perf_counter()
+        outputs, parts = spread.evaluate(batch, self._rules.outputs, device)
+        seconds = perf_counter() - start
+        reason = f"in parts by {type(spread.executor).__name__}"
+        backend = parts[0]["backend"]
+        self._calls.last = backend, reason, device, batch.n, seconds, {"parts": parts}
         return outputs
 
     def _pick(self, n: int, placement: str, device: int | str | None) -> tuple[Executable, str]:
         if self._automatic is None:
             return self.first, _BY_NAME
         return self._automatic.pick(n, placement, device)
+
+
+def on_device(option: str, placement: str) -> InputTypeError:
+    """The error of an option that takes columns in host memory alone."""
+    return InputTypeError(
+        "E-INPUT-010",
+        f"{option} takes columns in host memory; these are on {placement}",
+        remediation=f"Copy them to host memory, or leave {option} out.",
+    )
 
 
 __all__ = ["Evaluation"]

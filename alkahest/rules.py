@@ -50,6 +50,11 @@ class Rules:
             placement=placement,
         )
 
+    @property
+    def types(self) -> str:
+        """Columns and outputs by NumPy's letters, as in a ufunc's ``types``: ``"dd->d"``."""
+        return f"{self.dtype.char * len(self.names)}->{''.join(d.char for d in self.outputs)}"
+
     def label(self, position: int) -> str:
         """How messages name a column."""
         return f"column {position} ({self.names[position]!r})"
