@@ -38,6 +38,9 @@ _HOMES = {
         piecewise Eq Ne Lt Le Gt Ge And Or Not
     """,
     "alkahest.compiled": "CompiledFn compile_expr numpy_eval",
+    "alkahest.emit": """
+        emit_c emit_c_expr emit_c_header emit_c_vec to_llvm_ir to_ptx to_stablehlo
+    """,
     "alkahest.interop": "from_sympy lambdify to_sympy",
     "alkahest._plugins.registry": "register",
 }
@@ -57,6 +60,15 @@ if TYPE_CHECKING:
     from alkahest import errors, expr
     from alkahest._plugins.registry import register
     from alkahest.compiled import CompiledFn, compile_expr, numpy_eval
+    from alkahest.emit import (
+        emit_c,
+        emit_c_expr,
+        emit_c_header,
+        emit_c_vec,
+        to_llvm_ir,
+        to_ptx,
+        to_stablehlo,
+    )
     from alkahest.errors import (
         AlkahestError,
         CodegenError,
@@ -121,6 +133,10 @@ if TYPE_CHECKING:
         "compile_cuda",
         "compile_expr",
         "cuda_device_count",
+        "emit_c",
+        "emit_c_expr",
+        "emit_c_header",
+        "emit_c_vec",
         "errors",
         "from_sympy",
         "lambdify",
@@ -128,6 +144,9 @@ if TYPE_CHECKING:
         "real_roots",
         "register",
         "solve",
+        "to_llvm_ir",
+        "to_ptx",
+        "to_stablehlo",
         "to_sympy",
         "triangularize",
     ]

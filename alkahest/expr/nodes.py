@@ -133,6 +133,9 @@ class Expr(Node):
 
         return f"$\\displaystyle {latex(self)}$"
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": str(self), "text/latex": self._repr_latex_()}
+
     # Copies and pickles
     def __copy__(self) -> Expr:
         return self

@@ -47,6 +47,16 @@ def test_the_explicit_backend_gives_the_same_code_as_compile_cuda(xy) -> None:
     assert by_name.artifact.code == ak.compile_cuda(x * y, xy, target="sm_80").ptx
 
 
+def test_to_ptx_gives_the_text_that_runs(xy) -> None:
+    x, y = xy
+    fn = ak.compile_cuda([ak.sin(x) * y, x < y], [x, y], target="sm_90", accuracy="strict")
+    text = ak.to_ptx([ak.sin(x) * y, x < y], [x, y], target="sm_90", accuracy="strict")
+    assert text == fn.ptx
+    assert ".target sm_90" in text
+    with pytest.raises(CudaError, match="unbound symbol 'y'"):
+        ak.to_ptx(x + y, x)
+
+
 @pytest.mark.parametrize("target", targets.supported())
 def test_every_supported_target_can_be_asked_for(xy, target: str) -> None:
     fn = ak.compile_cuda(xy[0] + xy[1], xy, target=target)

@@ -96,7 +96,9 @@ def test_published_formulae_give_balanced_latex(workload):
 
 def test_notebooks_show_expressions():
     x = ExprPool().symbol("x")
-    assert (x**2)._repr_latex_() == r"$\displaystyle x^{2}$"
+    shown = r"$\displaystyle x^{2}$"
+    assert (x**2)._repr_latex_() == shown
+    assert (x**2)._repr_mimebundle_() == {"text/plain": "x**2", "text/latex": shown}
 
 
 def test_only_expressions_have_latex():
