@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,11 +36,13 @@ _EXAMPLES = """\
 examples:
   alkahest eval 'x**2 + y' data.csv -o out.csv
   alkahest eval 'r=hypot(x, y)' 'phi=atan2(y, x)' data.parquet --keep -o polar.parquet
+  alkahest eval 'x*y' measurements/ --keep -o products.parquet
   alkahest eval 'sin(x)*exp(-y)' --grid x=0:2*pi:1000 --grid y=0:1:50 --keep -o grid.npy
 
 An expression that begins with a minus needs a name or parentheses: 'f=-x', '(-x)'.
 A column's name means the column, also where it is the name of a function or a constant;
 put other names than words between backquotes: '`flow rate`*2'.
+A folder is read as one table of all the Parquet files in it; folders NAME=VALUE are a column.
 CSV: header line, commas, UTF-8; complex results become two columns, NAME.re and NAME.im.
 
 """
@@ -56,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "items",
         nargs="+",
         metavar="EXPR... DATA",
-        help="expressions in the names of DATA's columns, then the file itself; "
+        help="expressions in the names of DATA's columns, then the file, or folder, itself; "
         "an expression without NAME= gives the column f0, f1, ... by its place",
     )
     parser.add_argument(
@@ -176,6 +179,12 @@ def _check_target(options: argparse.Namespace, data: str | None) -> str:
         return "csv"
     name = format_of(options.output)
     path = check_target(options.output)
+    if data is not None and os.path.isdir(data) and Path(data).resolve() in path.parents:
+        raise IoError(
+            "E-IO-002",
+            f"{options.output!r} is in the data folder, and would be data the next time",
+            remediation="Write to another folder.",
+        )
     if data is not None and path.exists() and os.path.exists(data) and os.path.samefile(path, data):
         raise IoError(
             "E-IO-002",
@@ -192,7 +201,7 @@ def _check_target(options: argparse.Namespace, data: str | None) -> str:
 def _source(options: argparse.Namespace, data: str | None) -> Source:
     if data is None:
         return GridSource([parse_axis(text) for text in options.grid])
-    name = format_of(data, options.format)
+    name = "parquet" if os.path.isdir(data) else format_of(data, options.format)
     if options.columns is not None and name != "npy":
         raise _misplaced("--columns", f"belongs to NPY files; {data!r} names its own columns")
     if options.missing == "nan" and name in ("npy", "npz"):

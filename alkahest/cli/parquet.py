@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from alkahest.cli.parquet_folder import open_folder
 from alkahest.cli.tables import Chunk, Field, check_names, missing_value, unreadable
 from alkahest.errors import IoError
 
 
 class ParquetSource:
-    """A Parquet file whose columns of numbers are bool, integers or floats."""
+    """A Parquet file, or a folder of them, whose columns of numbers are bool, integers or floats."""
 
     container = "parquet"
     unit = "rows"
 
     def __init__(self, path: str, *, nan_for_missing: bool, names: tuple[str, ...] = ()) -> None:
         del names  # a Parquet file names its own columns
-        self._arrow, self._parquet = _pyarrow()
+        self._arrow, _ = _pyarrow()
         self._path = path
         self._nan_for_missing = nan_for_missing
-        with self._explained():
-            self._file = self._parquet.ParquetFile(path, memory_map=True)
-            self._schema = self._file.schema_arrow
+        with self._explained(path):
+            self._data = open_folder(path) if os.path.isdir(path) else _File.of(path)
+        self._schema = self._data.schema
         self.columns = tuple(self._schema.names)
-        self.total = int(self._file.metadata.num_rows)
+        self.total = self._data.rows
         try:
             check_names(path, self.columns)
         except IoError:
@@ -55,32 +58,35 @@ class ParquetSource:
 
     def chunks(self, numbers: Sequence[str], carried: Sequence[str], rows: int) -> Iterator[Chunk]:
         """See :meth:`alkahest.cli.tables.Source.chunks`."""
-        start = 0
-        batches = self._file.iter_batches(rows, columns=list(dict.fromkeys((*numbers, *carried))))
-        while True:
-            with self._explained():
-                batch = next(batches, None)
-            if batch is None:
-                return
-            if batch.num_rows:
-                yield Chunk(
-                    rows=batch.num_rows,
-                    numbers={name: self._numbers(batch, name, start) for name in numbers},
-                    carried={name: batch.column(name) for name in carried},
-                    position=start + batch.num_rows,
-                )
-            start += batch.num_rows
+        columns = list(dict.fromkeys((*numbers, *carried)))
+        done = 0
+        for path, batches in self._data.files(columns, rows):
+            start = 0
+            while True:
+                with self._explained(path):
+                    batch = next(batches, None)
+                if batch is None:
+                    break
+                if batch.num_rows:
+                    yield Chunk(
+                        rows=batch.num_rows,
+                        numbers={n: self._numbers(batch, n, path, start) for n in numbers},
+                        carried={name: batch.column(name) for name in carried},
+                        position=done + batch.num_rows,
+                    )
+                start += batch.num_rows
+                done += batch.num_rows
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._data.close()
 
-    def _numbers(self, batch: Any, name: str, start: int) -> NDArray[Any]:
+    def _numbers(self, batch: Any, name: str, path: str, start: int) -> NDArray[Any]:
         column = batch.column(name)
         if column.null_count:
             if not self._nan_for_missing:
                 first = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-                raise missing_value(self._path, start + first + 1, name)
+                raise missing_value(path, start + first + 1, name)
             if not self._arrow.types.is_floating(column.type):
                 # By way of int8: pyarrow casts no bool to double directly.
                 whole = self._arrow.types.is_boolean(column.type)
@@ -89,18 +95,44 @@ class ParquetSource:
         return values.astype(self.number_type(name), copy=False)
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explained(self, path: str) -> Iterator[None]:
         """Turn what pyarrow raises into an IoError that names the file."""
         try:
             yield
         except self._arrow.ArrowException as error:
             raise IoError(
                 "E-IO-003",
-                f"{self._path!r} is not a Parquet file that pyarrow can read: {error}",
+                f"{path!r} is not a Parquet file that pyarrow can read: {error}",
                 remediation="Check the file; say --format if its suffix is wrong.",
             ) from None
         except OSError as error:
-            raise unreadable(self._path, error) from None
+            raise unreadable(path, error) from None
+
+
+@attrs.frozen
+class _File:
+    """One file; see :class:`alkahest.cli.parquet_folder.Folder`."""
+
+    path: str
+    file: Any
+
+    @classmethod
+    def of(cls, path: str) -> _File:
+        return cls(path, _pyarrow()[1].ParquetFile(path, memory_map=True))
+
+    @property
+    def schema(self) -> Any:
+        return self.file.schema_arrow
+
+    @property
+    def rows(self) -> int:
+        return int(self.file.metadata.num_rows)
+
+    def files(self, columns: Sequence[str], rows: int) -> Iterator[tuple[str, Iterator[Any]]]:
+        yield self.path, self.file.iter_batches(rows, columns=list(columns))
+
+    def close(self) -> None:
+        self.file.close()
 
 
 class ParquetSink:
