@@ -25,6 +25,11 @@ CORE = {
             target="alkahest.cli.evaluate:run",
         ),
         Command(
+            name="plot",
+            summary="draw expressions over one or two axes",
+            target="alkahest.cli.plot:run",
+        ),
+        Command(
             name="capabilities",
             summary="show what is reachable here",
             target="alkahest.cli.capabilities:run",

@@ -81,16 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep", action="store_true", help="copy the input columns to OUT, before the results"
     )
-    parser.add_argument(
-        "--backend", help="name of a backend (default: ALKAHEST_BACKEND, else the best one here)"
-    )
-    parser.add_argument("--dtype", choices=DTYPES, default="float64", help="default: float64")
-    parser.add_argument(
-        "--device",
-        type=_device,
-        metavar="N",
-        help="ordinal of the device to run on, or 'all' to share the rows among all of them",
-    )
+    add_choices(parser)
     parser.add_argument(
         "--format",
         choices=sorted(set(FORMATS.values())),
@@ -112,6 +103,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--json",
         action="store_true",
         help="print a report for programs on standard output; errors stay on standard error",
+    )
+
+
+def add_choices(parser: argparse.ArgumentParser) -> None:
+    """Describe the options that say what runs: ``--backend``, ``--dtype`` and ``--device``."""
+    parser.add_argument(
+        "--backend", help="name of a backend (default: ALKAHEST_BACKEND, else the best one here)"
+    )
+    parser.add_argument("--dtype", choices=DTYPES, default="float64", help="default: float64")
+    parser.add_argument(
+        "--device",
+        type=_device,
+        metavar="N",
+        help="ordinal of the device to run on, or 'all' to share the rows among all of them",
     )
 
 
