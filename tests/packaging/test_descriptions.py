@@ -77,8 +77,8 @@ def test_core_requires_three_packages_and_offers_every_plugin_as_an_extra() -> N
     assert names == ["attrs", "numpy", "pluggy"]
     extras = CORE["project"]["optional-dependencies"]
     plugins = ["cpu", "jit", "nvptx", "groebner", "groebner-gpu"]
-    assert list(extras) == [*plugins, "sympy", "io", "testing", "all"]
-    assert extras["all"] == ["alkahest[cpu,jit,nvptx,groebner,groebner-gpu,io,sympy]"]
+    assert list(extras) == [*plugins, "sympy", "io", "plot", "testing", "all"]
+    assert extras["all"] == ["alkahest[cpu,jit,nvptx,groebner,groebner-gpu,io,plot,sympy]"]
 
 
 def test_every_llvmlite_requirement_names_the_same_range() -> None:
