@@ -278,6 +278,10 @@ class CompiledFn:
         """Order of the highest derivative that calls return."""
         return 0 if self._layout is None else self._layout.order
 
+    def settle(self) -> None:
+        """Do now what the backend would put off until a later call, such as compiling."""
+        self._evaluation.first.settle(self.device)
+
     @property
     def runs_on_host(self) -> bool:
         """Whether host columns are evaluated there, where no other backend is predicted better."""
@@ -297,11 +301,6 @@ class CompiledFn:
     def nout(self) -> int:
         """Number of arrays that a call gives, as of a ufunc."""
         return self.n_outputs if self._layout is None else self._layout.order + 1
-
-    @property
-    def nargs(self) -> int:
-        """Number of columns and results, as of a ufunc."""
-        return self.nin + self.nout
 
     @property
     def types(self) -> list[str]:

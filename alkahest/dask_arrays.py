@@ -146,6 +146,7 @@ def _checked(value: Any, position: int, rules: Rules) -> Any:
 
 def _evaluate_block(*blocks: Any, function: CompiledFn, masked: bool) -> Any:
     """One block; on the host by one thread, since Dask has a thread for every processor."""
+    function.settle()
     columns = blocks[:-1] if masked else blocks
     options: dict[str, Any] = {"where": blocks[-1]} if masked else {}
     on_host = all(isinstance(column, (np.ndarray, np.generic)) for column in columns)

@@ -166,6 +166,16 @@ class Executable:
                 self._evaluators[device] = evaluator
             return evaluator
 
+    def settle(self, device: int | str | None) -> None:
+        """Have the evaluator do now what it would put off, such as compiling.
+
+        Raises:
+            AlkahestError: the code cannot be made.
+        """
+        settle = getattr(self._evaluators.get(device) or self.prepare(device), "settle", None)
+        if settle is not None:
+            settle()
+
     def _check_stream(self, device: int | str | None) -> None:
         if self.on_host:
             raise InputError(

@@ -191,6 +191,7 @@ def evaluate_part(
     import numpy as np
 
     start = perf_counter()
+    function.settle()  # parts from different processes are to come out of the same code
     batch = Batch(
         columns=tuple(c if c.ndim else np.broadcast_to(c, n) for c in columns),
         n=n,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import dask
@@ -15,6 +16,9 @@ import alkahest as ak
 from alkahest.compiled import CompiledFn
 
 X, Y = ak.symbols("x y")
+
+# Compiled from the first call on: what is put off until there is more to do has other last bits.
+compiled = partial(ak.compile_expr, tier="compiled")
 POINTS = np.linspace(-2.0, 2.0, 1001)
 OTHERS = np.linspace(0.0, 1.0, 1001)
 XS, YS = da.from_array(POINTS, chunks=300), da.from_array(OTHERS, chunks=400)
@@ -22,7 +26,7 @@ XS, YS = da.from_array(POINTS, chunks=300), da.from_array(OTHERS, chunks=400)
 
 @pytest.fixture
 def fn() -> CompiledFn:
-    return ak.compile_expr(ak.sin(X) * Y, [X, Y])
+    return compiled(ak.sin(X) * Y, [X, Y])
 
 
 @pytest.fixture(autouse=True)
@@ -82,7 +86,7 @@ def test_shapes_broadcast(fn: CompiledFn, nothing_early: Callable[..., Any]) -> 
 def test_several_results_have_their_dtypes_and_share_one_evaluation(
     nothing_early: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fn = ak.compile_expr([X + Y, X < Y, X * Y], [X, Y])
+    fn = compiled([X + Y, X < Y, X * Y], [X, Y])
     total, smaller, product = fn(XS, YS)
     assert [r.dtype for r in (total, smaller, product)] == [np.float64, np.bool_, np.float64]
     calls: list[int] = []
@@ -103,7 +107,7 @@ def test_several_results_have_their_dtypes_and_share_one_evaluation(
 def test_derivatives_have_axes_before_those_of_the_points(
     nothing_early: Callable[..., Any],
 ) -> None:
-    fn = ak.compile_expr([ak.exp(X) * Y], [X, Y], derivatives=2)
+    fn = compiled([ak.exp(X) * Y], [X, Y], derivatives=2)
     lazy = fn(XS, YS)
     assert [r.shape for r in lazy] == [(1, 1001), (1, 2, 1001), (1, 2, 2, 1001)]
     for result, expected in zip(nothing_early(*lazy), fn(POINTS, OTHERS), strict=True):
@@ -125,13 +129,13 @@ def test_chunks_of_unknown_length_pass(fn: CompiledFn, nothing_early: Callable[.
 
 
 def test_equal_calls_have_equal_names(fn: CompiledFn) -> None:
-    again = ak.compile_expr(ak.sin(X) * Y, [X, Y])
+    again = compiled(ak.sin(X) * Y, [X, Y])
     assert fn(XS, YS).name == again(XS, YS).name
-    assert fn(XS, YS).name != ak.compile_expr(ak.cos(X) * Y, [X, Y])(XS, YS).name
+    assert fn(XS, YS).name != compiled(ak.cos(X) * Y, [X, Y])(XS, YS).name
 
 
 def test_narrow_programs_have_narrow_results(nothing_early: Callable[..., Any]) -> None:
-    fn = ak.compile_expr(X * 2, [X], dtype="float32")
+    fn = compiled(X * 2, [X], dtype="float32")
     narrow = fn(XS.astype("float32"))
     assert narrow.dtype == np.float32
     assert nothing_early(narrow).dtype == np.float32
@@ -147,7 +151,7 @@ def test_what_does_not_fit_is_refused_at_once(fn: CompiledFn) -> None:
     with refused("E-INPUT-005", "column 0 ('x') has shape (1, 1001)"):
         fn.call_batch([XS[None], 1.0])
     with refused("E-INPUT-004", "float64, wider than float32"):
-        ak.compile_expr(X, [X], dtype="float32")(XS)
+        compiled(X, [X], dtype="float32")(XS)
     with refused("E-INPUT-003", "which holds no numbers"):
         fn(XS.astype("datetime64[s]"), 1.0)
     with refused("E-INPUT-009", "Dask"):
