@@ -18,12 +18,10 @@ import attrs
 
 from alkahest.dlpack import contiguous_strides
 from alkahest.plugin import DeviceColumn
+from alkahest.streams import LEGACY
 
 dtype_name = cache(str)
 """NumPy's name of a dtype; asking the dtype each time takes longer than all the rest."""
-
-LEGACY = 1
-"""Handle of the legacy default stream in every protocol; 0 has no fixed meaning and is not used."""
 
 Describe = Callable[[ModuleType, Any], DeviceColumn]
 Empty = Callable[[ModuleType, tuple[int, ...], str, int], Any]
@@ -218,4 +216,4 @@ def library_of(value: object) -> Library:
     return UNKNOWN
 
 
-__all__ = ["LEGACY", "LIBRARIES", "Library", "library_of"]
+__all__ = ["LIBRARIES", "Library", "library_of"]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from alkahest.conversion import FromDLPack, device_of, read
 from alkahest.errors import InputError, InputTypeError
 from alkahest.plugin import Batch
-from alkahest.rules import Rules, batch_shape, check_count, check_integers
+from alkahest.rules import Rules, batch_shape, check_count, check_integers, repeats_memory
 
 _OVERLAP_WORK = 10_000
 """Effort for the exact overlap test of two strided arrays; beyond it they count as overlapping."""
@@ -223,8 +223,8 @@ def _fault(array: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> str | No
         return f"has shape {array.shape}, the result has {shape}"
     if not array.flags.writeable:
         return "is read-only"
-    if any(stride == 0 and length > 1 for stride, length in zip(array.strides, shape, strict=True)):
-        return "repeats its memory (a stride is 0)"
+    if repeats_memory(array.strides, shape, dtype.itemsize):
+        return f"repeats its memory: its strides are {array.strides}"
     return None
 
 

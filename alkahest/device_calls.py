@@ -15,11 +15,12 @@ import attrs
 from alkahest.arguments import type_name
 from alkahest.array_libraries import library_of
 from alkahest.conversion import device_of, read
-from alkahest.device_columns import check_column, describe, spread, stream_handle
+from alkahest.device_columns import check_column, describe, spread
 from alkahest.device_outputs import DeviceOutputs, as_tuple
 from alkahest.errors import InputError, InputTypeError
 from alkahest.plugin import DeviceBatch, DeviceColumn
 from alkahest.rules import batch_shape, check_count, check_integers
+from alkahest.streams import stream_handle
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,9 +97,10 @@ def queue(call: DeviceCall, evaluator: DeviceEvaluator) -> Queued:
     first = _check_places(named, [(f"out array {i}", a) for i, a in enumerate(given or ())])
     check_integers(call.n, call.threads)
     library = library_of(first)
-    stream = stream_handle(call.stream)
-    if stream is None:
+    if call.stream is None:
         stream = library.stream(library.module, _ordinal(first))
+    else:
+        stream = stream_handle(call.stream)
     asked = call.device if isinstance(call.device, int) else None
     reader = _Reader(rules, stream, evaluator, asked)
     operands = [reader.operand(value, label) for label, value in named]
@@ -211,7 +213,14 @@ def _check_places(columns: list[tuple[str, Any]], outputs: list[tuple[str, Any]]
                 f"{label} is a {type_name(value)} {place}, {other}",
                 remediation="Pass arrays where the columns are.",
             )
-    return there[0][1] if there else outputs[0][1]
+    found = [value for _, value, _ in there] or [value for _, value in outputs]
+    if not found:  # the caller has just been told that one is there
+        raise InputTypeError(
+            "E-INPUT-003",
+            f"{type_name(columns[0][1])} no longer says that it is on a device",
+            remediation="Pass an array that nothing changes during the call.",
+        )
+    return found[0]
 
 
 def _is_scalar(value: Any) -> bool:
@@ -220,10 +229,11 @@ def _is_scalar(value: Any) -> bool:
 
 
 def _ordinal(array: Any) -> int:
-    """The device of ``array`` for asking its library about streams; 0 where only a driver knows."""
-    if hasattr(array, "__dlpack_device__"):
+    """The device of ``array`` for asking its library about streams; 0 where it does not tell."""
+    try:
         return int(array.__dlpack_device__()[1])
-    return 0
+    except Exception:  # noqa: BLE001 - reading the array reports it
+        return 0
 
 
 __all__ = ["DeviceCall", "Queued", "queue"]

@@ -8,6 +8,7 @@ forbidden.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,15 +16,15 @@ import attrs
 import numpy as np
 
 from alkahest import dlpack
-from alkahest.array_libraries import LEGACY, library_of
+from alkahest.array_libraries import library_of
 from alkahest.conversion import check_dtype
 from alkahest.errors import InputTypeError
 from alkahest.plugin import DeviceColumn
 
-_READ_FAILURES = (AttributeError, BufferError, KeyError, RuntimeError, TypeError, ValueError)
+LARGEST = {"b": 1, "i": 8, "u": 8, "f": 8, "c": 16}
+"""Kind of dtype -> bytes, at most, of an element that kernels load."""
 
-# What streams of libraries without __cuda_stream__ call their handle.
-_HANDLE_NAMES = ("cuda_stream", "ptr", "handle")
+_ADDRESSES = 1 << 64
 
 
 def describe(value: Any, label: str, stream: int) -> DeviceColumn:
@@ -52,7 +53,8 @@ def describe(value: Any, label: str, stream: int) -> DeviceColumn:
             column = _of_tensor(dlpack.read(capsule), capsule)
         else:
             column = _of_interface(value.__cuda_array_interface__, value)
-    except _READ_FAILURES as error:
+        _check_memory(column)
+    except Exception as error:  # the producer's code may raise anything
         raise InputTypeError(
             "E-INPUT-003",
             f"{label}: {type(value).__name__} cannot be read: {error}",
@@ -89,6 +91,8 @@ def check_column(
             "E-INPUT-003", f"{label} has dtype {column.dtype}, which is not read"
         ) from None
     check_dtype(given, label, dtype, casting)
+    if given.itemsize > LARGEST[given.kind]:
+        raise InputTypeError("E-INPUT-003", f"{label} has dtype {given}, which no device reads")
     if given.kind == "c" and dtype.kind != "c":
         raise InputTypeError(
             "E-INPUT-004",
@@ -103,32 +107,6 @@ def check_column(
             remediation="Pass a copy of the column.",
         )
     return column
-
-
-def stream_handle(stream: Any) -> int | None:
-    """The handle of a stream that the caller passed, or None where none was.
-
-    Args:
-        stream: None, an object with ``__cuda_stream__``, a stream of CuPy, PyTorch or numba, or a
-            handle, where 0 and 1 are the legacy default stream and 2 is the calling thread's.
-
-    Raises:
-        InputTypeError: E-INPUT-008 for anything else.
-    """
-    if stream is None:
-        return None
-    handle: Any = stream
-    if hasattr(stream, "__cuda_stream__"):
-        _, handle = stream.__cuda_stream__()
-    elif not isinstance(stream, int):
-        handle = next((getattr(stream, a) for a in _HANDLE_NAMES if hasattr(stream, a)), None)
-    if handle is None or isinstance(handle, (bool, float, str)) or int(handle) < 0:
-        raise InputTypeError(
-            "E-INPUT-008",
-            f"stream= is a {type(stream).__name__}, not a CUDA stream",
-            remediation="Pass an object with __cuda_stream__, or the integer handle of a stream.",
-        )
-    return int(handle) or LEGACY
 
 
 def row(column: DeviceColumn, index: tuple[int, ...]) -> DeviceColumn:
@@ -170,6 +148,28 @@ class _Addresses:
         }
 
 
+def _check_memory(column: DeviceColumn) -> None:
+    """Refuse what no array can be.
+
+    Raises:
+        BufferError: a length, a stride or the address is impossible.
+    """
+    lengths, strides = column.shape, column.strides
+    if not all(isinstance(length, int) and length >= 0 for length in lengths):
+        raise BufferError(f"its shape is {lengths}")
+    if len(strides) != len(lengths) or not all(isinstance(step, int) for step in strides):
+        raise BufferError(f"its strides are {strides} for the shape {lengths}")
+    if 0 in lengths:
+        return
+    ends = [step * (length - 1) for step, length in zip(strides, lengths, strict=True)]
+    first = column.pointer + sum(end for end in ends if end < 0)
+    last = column.pointer + sum(end for end in ends if end > 0)
+    if not (first > 0 and last < _ADDRESSES):
+        raise BufferError(
+            f"its address is {column.pointer:#x}, with shape {lengths} and strides {strides}"
+        )
+
+
 def _export(value: Any, stream: int) -> Any:
     try:
         return value.__dlpack__(stream=stream, max_version=dlpack.VERSION)
@@ -196,21 +196,22 @@ def _of_interface(interface: Mapping[str, Any], owner: object) -> DeviceColumn:
     if interface.get("mask") is not None:
         raise BufferError("it is masked, and its mask would be ignored")
     stream = interface.get("stream")
-    if stream is not None and int(stream) == 0:
-        raise BufferError("it names stream 0, which the CUDA array interface forbids")
-    dtype = np.dtype(interface["typestr"])
+    if stream is not None and not 0 < operator.index(stream) < _ADDRESSES:
+        what = "which the CUDA array interface forbids" if stream == 0 else "which is none"
+        raise BufferError(f"it names stream {stream}, {what}")
+    dtype = np.dtype(str(interface["typestr"]))
     if not dtype.isnative:
         raise BufferError(f"its byte order is not this machine's ({dtype.str})")
     pointer, readonly = interface["data"]
-    shape = tuple(interface["shape"])
+    shape = tuple(map(operator.index, interface["shape"]))
     strides = interface.get("strides")
     return DeviceColumn(
-        pointer=int(pointer or 0),
+        pointer=operator.index(pointer or 0),
         dtype=dtype.name,
         shape=shape,
         strides=dlpack.contiguous_strides(shape, dtype.itemsize)
         if strides is None
-        else tuple(strides),
+        else tuple(map(operator.index, strides)),
         device=None,
         readonly=bool(readonly),
         stream=None if stream is None else int(stream),
@@ -225,5 +226,4 @@ __all__ = [
     "describe_allocated",
     "row",
     "spread",
-    "stream_handle",
 ]

@@ -14,6 +14,7 @@ from alkahest.columns import overlap
 from alkahest.device_columns import as_host_array, describe_allocated, row
 from alkahest.errors import InputError, InputTypeError
 from alkahest.plugin import DeviceColumn
+from alkahest.rules import repeats_memory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -174,10 +175,10 @@ def _fault(target: DeviceColumn, dtype: np.dtype[Any], shape: tuple[int, ...]) -
         return f"has shape {target.shape}, the result has {shape}"
     if target.readonly:
         return "is read-only"
-    if any(step == 0 and length > 1 for step, length in zip(target.strides, shape, strict=True)):
-        return "repeats its memory (a stride is 0)"
     if any(step % dtype.alignment for step in (target.pointer, *target.strides)):
         return f"is not aligned to the {dtype.alignment} bytes of {dtype}"
+    if repeats_memory(target.strides, shape, dtype.itemsize):
+        return f"repeats its memory: its strides are {target.strides}"
     return None
 
 

@@ -92,8 +92,8 @@ def read(capsule: Any) -> Tensor:
     """What ``capsule`` describes; it must live as long as the memory is used.
 
     Raises:
-        BufferError: it is no DLPack capsule, it was used before, or its version or dtype is
-            unknown.
+        BufferError: it is no DLPack capsule, it was used before, or its version, dtype or number
+            of dimensions is unknown.
     """
     address, is_versioned = _address(capsule)
     readonly = False
@@ -105,6 +105,8 @@ def read(capsule: Any) -> Tensor:
         tensor = versioned.tensor
     else:
         tensor = _Managed.from_address(address).tensor
+    if tensor.ndim < 0:
+        raise BufferError(f"the DLPack tensor has {tensor.ndim} dimensions")
     size = tensor.bits // 8
     shape = tuple(tensor.shape[: tensor.ndim])
     strides = tuple(size * s for s in tensor.strides[: tensor.ndim]) if tensor.strides else ()
@@ -161,7 +163,7 @@ def _address(capsule: Any) -> tuple[int, bool]:
 
 def _dtype(code: int, bits: int, lanes: int) -> str:
     kind = _KINDS.get(code)
-    if kind is None or lanes != 1 or bits % 8:
+    if kind is None or lanes != 1 or bits % 8 or not bits or (kind == "bool" and bits != 8):
         raise BufferError(f"DLPack type code {code} of {bits} bits, {lanes} lanes, is not known")
     return "bool" if kind == "bool" else f"{kind}{bits}"
 

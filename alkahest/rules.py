@@ -178,6 +178,24 @@ def _broadcast_shape(
     return (int(n),)
 
 
+def repeats_memory(strides: Sequence[int], shape: Sequence[int], size: int) -> bool:
+    """Whether two elements of one array share memory, or its strides do not show that none do.
+
+    Args:
+        strides: bytes per dimension, of any sign.
+        shape: number of elements per dimension.
+        size: bytes of an element.
+    """
+    if 0 in shape:
+        return False
+    steps = sorted((abs(s), length) for s, length in zip(strides, shape, strict=True) if length > 1)
+    for step, length in steps:
+        if step < size:
+            return True
+        size += step * (length - 1)
+    return False
+
+
 _LEAVE_OUT_N = "Leave out n=: the columns tell the length. Or pass columns of that length."
 
-__all__ = ["Rules", "batch_shape", "check_count", "check_integers"]
+__all__ = ["Rules", "batch_shape", "check_count", "check_integers", "repeats_memory"]

@@ -64,6 +64,14 @@ def test_complex_columns_are_never_let_into_real_programs(plugin, cupy) -> None:
         (Interface(XS, typestr="|V8"), "has dtype void64, which is not read"),
         (Interface(XS, data=(XS.ctypes.data + 1, False)), "not aligned to the 8 bytes of float64"),
         (Interface(XS, strides=(12,)), "not aligned"),
+        (Interface(XS, data=(0, False)), "its address is 0x0"),
+        (Interface(XS, data=(1 << 64, False)), "its address is 0x10000000000000000"),
+        (Interface(XS, data=(16, False), strides=(-8,)), "its address is 0x10"),
+        (Interface(XS, shape=(-1,)), "its shape is (-1,)"),
+        (Interface(XS, shape=(1 << 62,)), "with shape (4611686018427387904,)"),
+        (Interface(XS, strides=(8, 8)), "its strides are (8, 8) for the shape (6,)"),
+        (Interface(XS, typestr=None), "not understood"),
+        (Interface(XS, stream=-1), "it names stream -1, which is none"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_the_reason(weigh, column, words: str) -> None:
@@ -85,6 +93,44 @@ def test_tensors_that_are_not_plain_memory_are_refused(weigh, torch, change, wor
     vars(tensor).update(change)
     with refused("E-INPUT-003", "column 0 ('x')", words):
         weigh(tensor, 1.0)
+
+
+def test_numbers_wider_than_a_device_has_are_refused_whatever_the_casting(plugin) -> None:
+    fn = compile_expr(x + 1, [x], backend="adder", casting="same_kind")
+    wide = Interface(XS.astype(np.longdouble))
+    with refused("E-INPUT-003", "column 0 ('x') has dtype float128, which no device reads"):
+        fn(wide)
+    assert plugin.queued == []
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, OSError, MemoryError, StopIteration])
+def test_whatever_a_producer_raises_names_the_column(weigh, error) -> None:
+    class Broken(Producer):
+        def __dlpack__(self, **_: Any) -> Any:
+            raise error("the library is out of order")
+
+    class Fading:
+        asked = 0
+
+        @property
+        def __cuda_array_interface__(self) -> Any:
+            self.asked += 1
+            if self.asked == 1:
+                return Interface(XS).__cuda_array_interface__
+            raise error("gone")
+
+    with refused("E-INPUT-003", "column 1 ('y'): Broken cannot be read: the library is out of"):
+        weigh.call_batch([Producer(XS), Broken(YS)])
+    with refused("E-INPUT-003", "Fading no longer says that it is on a device"):
+        weigh.call_batch([Fading(), 1.0])
+
+
+@pytest.mark.parametrize("place", [(2,), (2, None), (2, "first")])
+def test_a_device_that_is_told_wrongly_is_read_from_the_capsule(weigh, place) -> None:
+    xs = Producer(XS)
+    xs.__dlpack__ = Producer(XS).__dlpack__  # type: ignore[method-assign]
+    xs.place = place
+    assert np.array_equal(weigh(xs, 1.0).values, XS + 2)
 
 
 def test_a_producers_own_refusal_is_quoted_and_chained(weigh) -> None:
@@ -138,6 +184,7 @@ def test_the_current_stream_is_that_of_the_columns_device(plugin, weigh, cupy) -
         (SimpleNamespace(__cuda_stream__=lambda: (0, 0)), 1),
         (SimpleNamespace(cuda_stream=0x1230), 0x1230),
         (SimpleNamespace(ptr=0x1230), 0x1230),
+        (np.int64(0x1230), 0x1230),
     ],
 )
 def test_the_callers_stream_is_used_and_told_to_producers(plugin, weigh, stream, handle) -> None:
@@ -169,7 +216,20 @@ def test_the_stream_of_the_array_interface_is_to_be_waited_for(plugin, weigh, ha
     assert plugin.queued[-1].stream == 0x4560
 
 
-@pytest.mark.parametrize("stream", ["0", 1.5, True, -1, object()])
+@pytest.mark.parametrize(
+    "stream",
+    [
+        "0",
+        1.5,
+        True,
+        -1,
+        1 << 64,
+        object(),
+        SimpleNamespace(__cuda_stream__=lambda: 5),
+        SimpleNamespace(__cuda_stream__=lambda: (0, "handle")),
+        SimpleNamespace(__cuda_stream__=lambda: 1 // 0),
+    ],
+)
 def test_what_is_no_stream_is_refused(plugin, weigh, stream) -> None:
     with refused("E-INPUT-008", "not a CUDA stream"):
         weigh.call_batch([Producer(XS), 1.0], stream=stream)

@@ -85,6 +85,16 @@ def test_outputs_that_do_not_fit_are_refused(plugin, weigh, cupy, out, words: st
     assert plugin.queued == []
 
 
+def test_an_output_whose_rows_overlap_is_refused(plugin, weigh, cupy) -> None:
+    columns = [cupy.asarray(XS).reshaped(2, 3), 1.0]
+    with refused("E-INPUT-009", "out array 0 repeats its memory: its strides are (8, 8)"):
+        weigh(*columns, out=Interface(np.empty((2, 3)), strides=(8, 8)))
+    assert plugin.queued == []
+    apart = np.empty((2, 4))[:, 1:]
+    weigh(*columns, out=Interface(apart))
+    assert np.array_equal(apart, XS.reshape(2, 3) + 2)
+
+
 def test_outputs_on_a_device_for_columns_that_are_not_are_refused(weigh, cupy) -> None:
     with refused("E-INPUT-009", "out array 0 is a cupy.ndarray on a device, column 0 ('x') is in"):
         weigh.call_batch([XS, YS], out=cupy.empty(6))

@@ -66,6 +66,26 @@ def test_a_capsule_that_is_taken_is_used_up_and_its_memory_given_back(options) -
     assert gone() is None
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("bits", 32, "type code 6 of 32 bits, 1 lanes"),
+        ("bits", 1, "of 1 bits"),
+        ("bits", 0, "of 0 bits"),
+        ("lanes", 2, "2 lanes"),
+        ("code", 7, "type code 7"),
+        ("ndim", -1, "has -1 dimensions"),
+    ],
+)
+def test_what_no_array_can_be_is_refused(field: str, value: int, words: str) -> None:
+    capsule = np.zeros(3, bool).__dlpack__()
+    address, _ = dlpack._address(capsule)
+    tensor = dlpack._Managed.from_address(address).tensor
+    setattr(tensor, field, value)
+    with pytest.raises(BufferError, match=words):
+        dlpack.read(capsule)
+
+
 def test_other_capsules_are_refused() -> None:
     import datetime
 

@@ -32,6 +32,7 @@ FOR_PLUGINS = (
     "alkahest.ops",
     "alkahest.plugin",
     "alkahest.program",
+    "alkahest.streams",
 )
 """The public modules of core that a plugin may import."""
 

@@ -440,7 +440,7 @@ def test_addresses_are_evaluated_on_the_stream_and_device_asked_for(two_gpus: Fa
         "given = fn.call_device_ptrs(addresses, 1000, [out.ctypes.data])\n"
         "result = [given is None and bool(np.array_equal(out, XS + 2*YS))]\n"
         "fn.call_device_ptrs(addresses, 10, [out.ctypes.data], stream=0x1010, device=1)\n"
-        "fn.call_device_ptrs(addresses, 0, [out.ctypes.data])"
+        "fn.call_device_ptrs(np.array(addresses), np.int64(0), [0])"
     )
     assert two_gpus.ask(code) == [True]
     assert launches(two_gpus) == ["1000 0x1", "10 0x1010"]
@@ -453,12 +453,22 @@ def test_addresses_are_evaluated_on_the_stream_and_device_asked_for(two_gpus: Fa
         ("[8, 8], 5, []", "E-INPUT-009", "expected the addresses of 1 outputs, got 0"),
         ("[8, 8], -1, [8]", "E-INPUT-011", "n must be an integer of at least 0, got -1"),
         ("[8, 8], 1.5, [8]", "E-INPUT-011", "got 1.5"),
+        ("[8, 8], True, [8]", "E-INPUT-011", "got True"),
+        ("8, 5, [8]", "E-INPUT-008", "the addresses of the inputs must be integers, got 8"),
+        ("[8, 8], 5, [None]", "E-INPUT-008", "the addresses of the outputs must be integers"),
+        ("[8, 8.0], 5, [8]", "E-INPUT-008", "must be integers, got [8, 8.0]"),
+        ("[8, 0], 5, [8]", "E-INPUT-011", "input 1: 0x0 is no address of 5 aligned"),
+        ("[8, 8], 5, [12]", "E-INPUT-011", "output 0: 0xc is no address of 5 aligned"),
+        ("[-8, 8], 5, [8]", "E-INPUT-011", "input 0: -0x8 is no address"),
+        ("[8, 2**64 - 8], 5, [8]", "E-INPUT-011", "input 1: 0xfffffffffffffff8 is no address"),
+        ("[8, 8], 2**70, [8]", "E-INPUT-011", "elements of float64"),
+        ("[8, 8], 2**46, [8]", "E-CUDA-004", "more than one launch computes"),
         ("[8, 8], 5, [8], stream='s'", "E-INPUT-008", "not a CUDA stream"),
         ("[8, 8], 5, [8], device='s'", "E-INPUT-008", "not a device ordinal"),
         ("[8, 8], 5, [8], device=2", "E-CUDA-003", "device 2 was asked for"),
     ],
 )
-def test_wrong_numbers_of_addresses_are_refused(
+def test_what_cannot_be_addresses_is_refused_before_the_device_is_touched(
     two_gpus: FakeGpuChild, call: str, code: str, words: str
 ) -> None:
     with pytest.raises(Failed, match=re.escape(words)) as caught:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from alkahest.backends.nvptx import driver
+from alkahest.backends.nvptx.access import SIZES
 from alkahest.backends.nvptx.accuracy import DEFAULT, OPTION
 from alkahest.compiled import CompiledFn
 from alkahest.errors import InputError, InputTypeError
@@ -84,11 +85,11 @@ class CudaCompiledFn(CompiledFn):
     ) -> None:
         """Queue the evaluation of memory that is known by its addresses.
 
-        Nothing but the numbers of addresses and of points is checked: each input is the address of
-        ``n`` contiguous aligned elements of the function's dtype on ``device``, each output that of
-        as many of the output's dtype (bytes for conditions); an output overlaps no input unless it
-        is that input, and no other output. The memory has to stay until the work is done. Returns
-        without waiting for it.
+        Each input is the address of ``n`` contiguous aligned elements of the function's dtype on
+        ``device``, each output that of as many of the output's dtype (bytes for conditions). That
+        it could be one is all that is checked, not what memory is there: an output overlaps no
+        input unless it is that input, and no other output. The memory has to stay until the work
+        is done. Returns without waiting for it.
 
         Args:
             inputs: one address per input.
@@ -99,8 +100,10 @@ class CudaCompiledFn(CompiledFn):
 
         Raises:
             InputError: E-INPUT-001, E-INPUT-009 for another number of addresses; E-INPUT-011 for
-                an ``n`` that is none, and where no one device was named.
-            InputTypeError: E-INPUT-008 for a stream or ordinal that is none.
+                an address that is none or not aligned, an ``n`` that is none, and where no one
+                device was named.
+            InputTypeError: E-INPUT-008 for addresses that are no integers, and for a stream or
+                ordinal that is none.
             CudaError: E-CUDA-003, E-CUDA-004, E-CUDA-006 where the device or the driver refuses.
         """
         chosen = self.device if device is None else _ordinal(device)
@@ -110,24 +113,20 @@ class CudaCompiledFn(CompiledFn):
                 'addresses are on one device, and the function was compiled for device="all"',
                 remediation="Pass device=, the ordinal of the device that the memory is on.",
             )
-        evaluator = cast("NvptxEvaluator", self._evaluation.first.prepare(chosen))
-        for given, want, code, what in (
-            (inputs, self.n_inputs, "E-INPUT-001", "inputs"),
-            (outputs, self.n_outputs, "E-INPUT-009", "outputs"),
-        ):
-            if len(given) != want:
-                raise InputError(
-                    code,
-                    f"expected the addresses of {want} {what}, got {len(given)}",
-                    remediation=f"Pass one address for each of the {what}.",
-                )
-        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+        if isinstance(n, bool) or not hasattr(n, "__index__") or operator.index(n) < 0:
             raise InputError(
                 "E-INPUT-011",
                 f"n must be an integer of at least 0, got {n!r}",
                 remediation="Pass the number of points.",
             )
-        evaluator.evaluate_addresses((*inputs, *outputs), n, stream)
+        points = operator.index(n)
+        program = self.program
+        addresses = (
+            *_addresses(inputs, (program.dtype,) * self.n_inputs, "input", points),
+            *_addresses(outputs, program.output_dtypes, "output", points),
+        )
+        evaluator = cast("NvptxEvaluator", self._evaluation.first.prepare(chosen))
+        evaluator.evaluate_addresses(addresses, points, stream)
 
 
 def compile_cuda(
@@ -200,3 +199,41 @@ def _ordinal(value: Any) -> int:
         f"{value!r} is not a device ordinal",
         remediation="Pass an int below alkahest.cuda_device_count().",
     )
+
+
+def _addresses(given: Any, dtypes: Sequence[str], what: str, n: int) -> list[int]:
+    """Addresses that could be those of ``n`` elements of each of ``dtypes``.
+
+    Raises:
+        InputError: E-INPUT-001, E-INPUT-009 for another number of them; E-INPUT-011 for one that
+            is none or not aligned.
+        InputTypeError: E-INPUT-008 for what are no integers.
+    """
+    try:
+        found = [operator.index(address) for address in given]
+    except TypeError:
+        raise InputTypeError(
+            "E-INPUT-008",
+            f"the addresses of the {what}s must be integers, got {given!r:.60}",
+            remediation=f"Pass a list with one address for each {what}.",
+        ) from None
+    if len(found) != len(dtypes):
+        raise InputError(
+            "E-INPUT-001" if what == "input" else "E-INPUT-009",
+            f"expected the addresses of {len(dtypes)} {what}s, got {len(found)}",
+            remediation=f"Pass one address for each of the {what}s.",
+        )
+    for position, (address, dtype) in enumerate(zip(found, dtypes, strict=True)):
+        size = SIZES[dtype]
+        if n and not (0 < address <= 2**64 - n * size and address % _alignment(dtype) == 0):
+            raise InputError(
+                "E-INPUT-011",
+                f"{what} {position}: {address:#x} is no address of {n} aligned elements of {dtype}",
+                remediation="Pass the address of the first of them.",
+            )
+    return found
+
+
+def _alignment(dtype: str) -> int:
+    """Bytes that addresses are multiples of: for a complex number, those of its parts."""
+    return SIZES[dtype] // 2 if dtype.startswith("complex") else SIZES[dtype]

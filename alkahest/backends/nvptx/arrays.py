@@ -11,10 +11,11 @@ from alkahest.backends.nvptx.access import SIZES, Access, arguments
 from alkahest.backends.nvptx.device import Device, open_device
 from alkahest.backends.nvptx.kernel import Kernel, load
 from alkahest.backends.nvptx.launcher import Launcher
-from alkahest.backends.nvptx.memory import LEGACY, DeviceArray
+from alkahest.backends.nvptx.memory import DeviceArray
 from alkahest.backends.nvptx.order import KEPT, Marker, follow
 from alkahest.errors import CudaError, InputTypeError
 from alkahest.plugin import DeviceBatch, DeviceColumn
+from alkahest.streams import LEGACY
 
 if TYPE_CHECKING:
     from alkahest.plugin import Artifact

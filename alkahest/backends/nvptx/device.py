@@ -16,13 +16,14 @@ from typing import Any
 import attrs
 
 from alkahest.backends.nvptx import driver, faults
-from alkahest.errors import CudaError, InputTypeError
+from alkahest.errors import CudaError
 from alkahest.plugin import DeviceInfo
+from alkahest.streams import LEGACY, PER_THREAD, stream_handle
 
 KEPT_BYTES = 256 << 20
 """Freed device memory that stays reserved for the next call; anything above goes back."""
 
-_DEFAULT_STREAMS = frozenset({0, 1, 2})
+_DEFAULT_STREAMS = frozenset({0, LEGACY, PER_THREAD})
 _NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 
 
@@ -56,9 +57,8 @@ class Device:
         """Make the device current in this thread and give the ``cuda.core.Stream`` to use.
 
         Args:
-            stream: None for the calling thread's default stream; a ``cuda.core.Stream``, an object
-                with ``__cuda_stream__``, or a ``CUstream`` handle as an integer (0 and 1 are the
-                legacy default stream, 2 the thread's). Its own context is used.
+            stream: None for the calling thread's default stream; a ``cuda.core.Stream``, or what
+                :func:`alkahest.streams.stream_handle` reads. Its own context is used.
 
         Raises:
             InputTypeError: E-INPUT-008, ``stream`` is none of these.
@@ -162,21 +162,10 @@ class Device:
             return PER_THREAD_DEFAULT_STREAM
         if isinstance(stream, Stream):
             return stream
-        if isinstance(stream, int) and not isinstance(stream, bool) and stream >= 0:
-            known = {
-                0: LEGACY_DEFAULT_STREAM,
-                1: LEGACY_DEFAULT_STREAM,
-                2: PER_THREAD_DEFAULT_STREAM,
-            }
-            return known.get(stream) or Stream.from_handle(stream)
-        if hasattr(stream, "__cuda_stream__"):
-            return self.core.create_stream(stream)
-        kind = type(stream).__name__
-        raise InputTypeError(
-            "E-INPUT-008",
-            f"stream= is a {kind}, not a CUDA stream",
-            remediation="Pass an object with __cuda_stream__, or the integer handle of a stream.",
-        )
+        handle = stream_handle(stream)
+        if handle == LEGACY:
+            return LEGACY_DEFAULT_STREAM
+        return PER_THREAD_DEFAULT_STREAM if handle == PER_THREAD else Stream.from_handle(handle)
 
     def _context_of(self, handle: int) -> Any:
         """The context to launch in: a created stream's own, the primary one otherwise."""

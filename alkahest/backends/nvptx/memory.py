@@ -13,12 +13,10 @@ from alkahest.backends.nvptx import faults
 from alkahest.backends.nvptx.access import SIZES
 from alkahest.backends.nvptx.order import Marker
 from alkahest.errors import CudaError
+from alkahest.streams import LEGACY
 
 if TYPE_CHECKING:
     from alkahest.backends.nvptx.device import Device
-
-LEGACY = 1
-"""Handle of the legacy default stream."""
 
 _UNORDERED = -1
 _CUDA = 2

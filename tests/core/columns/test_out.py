@@ -73,6 +73,13 @@ def test_unusable_out_is_refused_before_anything_runs(
     assert plugin.batches == []
 
 
+def test_out_whose_rows_overlap_is_refused(weigh: CompiledFn, plugin: Arithmetic) -> None:
+    out = np.lib.stride_tricks.as_strided(np.zeros(9), (2, 3), (8, 8))
+    with refused("E-INPUT-009", "repeats its memory: its strides are (8, 8)"):
+        weigh(np.ones((2, 3)), 1.0, out=out)
+    assert plugin.batches == []
+
+
 def test_out_arrays_that_share_memory_are_refused(plugin: Arithmetic) -> None:
     fn = compile_expr([x + y, x - y], [x, y])
     memory = np.empty(4)
