@@ -161,22 +161,28 @@ class _HostKernel:
         # the module and then the context with it.
         weakref.finalize(self, engine.close).atexit = False
         self._run = ctypes.CFUNCTYPE(
-            None, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32
+            None, ctypes.c_char_p, ctypes.c_uint64, *[ctypes.c_uint32] * 3
         )(engine.get_function_address("emulate"))
 
-    def run(self, numbers: Sequence[float], threads: int) -> None:
-        """Run blocks of ``threads`` for all points, of which the last slot is the number."""
+    def run(self, numbers: Sequence[float], threads: int, first: int = 0) -> None:
+        """Run blocks of ``threads`` for all points, of which the last slot is the number.
+
+        Args:
+            numbers: one per slot.
+            threads: of a block.
+            first: the block to begin with; what is before its points is not touched.
+        """
         n = int(numbers[-1])
         blocks = -(-n // (threads * self._points))
-        if blocks:
-            self._run(self._packing.pack(*numbers), n, blocks, threads)
+        if blocks > first:
+            self._run(self._packing.pack(*numbers), n, first, blocks, threads)
 
 
 def host_text(text: str, kinds: Sequence[str] | None) -> str:
     """The module ``text`` for the host, with an entry point ``emulate``.
 
-    ``void emulate(ptr table, i64 n, i32 blocks, i32 threads)`` runs the kernel once per thread of
-    the grid; ``table`` holds the slots.
+    ``void emulate(ptr table, i64 n, i32 first, i32 blocks, i32 threads)`` runs the kernel once per
+    thread of a grid of ``blocks``, from the block ``first`` on; ``table`` holds the slots.
 
     Args:
         text: an optimised kernel module, as LLVM prints it.
@@ -259,12 +265,12 @@ def _driver(kinds: Sequence[str] | None) -> str:
 
 
 _DRIVER = """
-define void @emulate(ptr addrspace(1) %table, i64 %n, i32 %nctaid, i32 %ntid) {{
+define void @emulate(ptr addrspace(1) %table, i64 %n, i32 %first, i32 %nctaid, i32 %ntid) {{
 entry:
 {loads}
   br label %block
 block:
-  %ctaid = phi i32 [ 0, %entry ], [ %ctaid.next, %block.end ]
+  %ctaid = phi i32 [ %first, %entry ], [ %ctaid.next, %block.end ]
   br label %thread
 thread:
   %tid = phi i32 [ 0, %block ], [ %tid.next, %thread ]
