@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Diagnostic,
         Estimate,
         Evaluator,
+        Tuned,
     )
     from alkahest.program import Program
 
@@ -91,6 +92,23 @@ def alkahest_estimate(backend: str, program: Program, n: int, placement: str) ->
         program: what would run.
         n: number of points.
         placement: ``"host"`` or ``"cuda"``: where the columns are.
+    """
+
+
+@hookspec(firstresult=True)
+def alkahest_tune(backend: str, quick: bool) -> tuple[Tuned, ...] | None:
+    """Measure how generated code is best shaped for the devices here; None where that is nothing.
+
+    Called by ``alkahest calibrate``, which keeps the answer with the machine's calibration. The
+    backend finds it in :func:`alkahest.calibration.tuned`; without a calibration it chooses by
+    itself. May take seconds for each kind of device.
+
+    Args:
+        backend: name of the backend, which has a device here.
+        quick: whether less time is to be taken.
+
+    Raises:
+        AlkahestError: what a device refuses; the calibration is then kept without tuning.
     """
 
 

@@ -312,6 +312,25 @@ class Estimate:
 
 
 @attrs.frozen(kw_only=True)
+class Tuned:
+    """What measuring on a device says about one setting of a backend's generated code.
+
+    Attributes:
+        device: the kind of device that was measured, in the backend's words. It says whatever else
+            the answer depends on, since it is all that is compared later.
+        case: the kind of program, in the backend's words.
+        settings: name -> number, what was quicker than the backend's own choice by more than noise;
+            empty where nothing was.
+        gain: time of the backend's own choice over that of the settings, 1 without any.
+    """
+
+    device: str
+    case: str
+    settings: Mapping[str, int] = attrs.field(factory=dict)
+    gain: float = 1.0
+
+
+@attrs.frozen(kw_only=True)
 class Command:
     """A subcommand of the ``alkahest`` command line.
 
@@ -383,6 +402,7 @@ __all__ = [
     "Outcome",
     "Probe",
     "Support",
+    "Tuned",
     "hookimpl",
     "make_reducer",
 ]

@@ -15,7 +15,7 @@ from alkahest._plugins.isolation import Failure, contained
 from alkahest._plugins.records import ActivePlugin, PluginRecord
 from alkahest._plugins.registry import registry
 from alkahest.errors import PluginError, PluginLoadWarning
-from alkahest.plugin import Artifact, Command, DeviceInfo, Diagnostic, Estimate, Evaluator
+from alkahest.plugin import Artifact, Command, DeviceInfo, Diagnostic, Estimate, Evaluator, Tuned
 
 if TYPE_CHECKING:
     from alkahest.program import Program
@@ -80,6 +80,21 @@ def estimate(backend: str, program: Program, n: int, placement: str) -> Estimate
     """
     arguments = {"program": program, "n": n, "placement": placement}
     return _optional(backend, "alkahest_estimate", Estimate, arguments)
+
+
+def tune(backend: str, *, quick: bool) -> tuple[Tuned, ...]:
+    """What measuring says about the settings of ``backend``; empty where it has none.
+
+    Raises:
+        KeyError: no backend of that name is loaded.
+        PluginError: E-PLUGIN-003 when the plugin returns something else.
+        AlkahestError: what a device refuses.
+    """
+    found = _optional(backend, "alkahest_tune", tuple, {"quick": quick}) or ()
+    if not all(isinstance(entry, Tuned) for entry in found):
+        owner = registry.snapshot().owner(backend)
+        raise _wrong(owner, "alkahest_tune", found, "a tuple of Tuned")
+    return found
 
 
 def make_reducer(backend: str, device: int | None) -> object | None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from alkahest.ops import OPS, Exactness
+from alkahest.plugin import Tuned
 
 if TYPE_CHECKING:
     from alkahest.program import Instruction, Program
@@ -148,12 +149,14 @@ class BackendModel:
         devices: names of its devices; the first one was measured.
         placement: where the columns are that it reads without a transfer.
         models: dtype -> costs.
+        tuned: what the backend has measured about its own settings.
     """
 
     plugin: str
     devices: tuple[str, ...]
     placement: str
     models: Mapping[str, Model]
+    tuned: tuple[Tuned, ...] = ()
 
 
 @attrs.frozen(kw_only=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from alkahest._plugins import calls
 from alkahest.calibration import storage
 from alkahest.calibration.model import BackendModel, Work
-from alkahest.plugin import Estimate
+from alkahest.plugin import Estimate, Tuned
 
 if TYPE_CHECKING:
     from alkahest.program import Program
@@ -40,6 +40,18 @@ def predict(backend: str, program: Program, n: int, placement: str = HOST) -> Es
         return None
     seconds = model.seconds(Work.of(program), n, moves=placement == HOST)
     return Estimate(seconds=seconds, reason="calibration")
+
+
+def tuned(backend: str) -> tuple[Tuned, ...]:
+    """What ``backend`` has measured about its own settings on this machine; empty where it has not.
+
+    Nothing counts that another version of its plugin has measured. No device is touched.
+    """
+    try:
+        entry = _entry(backend)
+    except KeyError:  # it runs without being registered
+        return ()
+    return () if isinstance(entry, str) else entry.tuned
 
 
 def objection(backend: str, dtype: str) -> str:
@@ -83,4 +95,4 @@ def _entry(backend: str) -> BackendModel | str:
     return entry
 
 
-__all__ = ["devices_changed", "objection", "predict"]
+__all__ = ["devices_changed", "objection", "predict", "tuned"]

@@ -19,11 +19,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import attrs
+
 from alkahest._plugins import calls
 from alkahest._plugins.registry import registry
 from alkahest.cache import settings
 from alkahest.calibration.model import BackendModel, Calibration, Cost, Model, coefficients
 from alkahest.errors import IoError
+from alkahest.plugin import Tuned
 
 VARIABLE = "ALKAHEST_CALIBRATION"
 OFF = "off"
@@ -109,13 +112,15 @@ def store(calibration: Calibration) -> Path:
             file.write(text)
         os.replace(temporary, place)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
         raise IoError(
             "E-IO-002",
             f"{str(place)!r} cannot be written: {error.strerror or error}",
             remediation=f"Set {VARIABLE} to a file that can be written.",
         ) from error
+    finally:
+        # Gone where it has taken the place of the old one; left over by an error or Ctrl-C.
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
     return place
 
 
@@ -131,6 +136,7 @@ def as_data(calibration: Calibration) -> dict[str, Any]:
                 "devices": list(entry.devices),
                 "placement": entry.placement,
                 "models": {dtype: _model_data(m) for dtype, m in entry.models.items()},
+                "tuned": [attrs.asdict(found) for found in entry.tuned],
             }
             for name, entry in calibration.backends.items()
         },
@@ -155,6 +161,7 @@ def from_data(data: Any) -> Calibration:
                 devices=tuple(map(str, entry["devices"])),
                 placement=str(entry["placement"]),
                 models={str(dtype): _model(m) for dtype, m in entry["models"].items()},
+                tuned=tuple(map(_tuned, entry.get("tuned", ()))),
             )
             for name, entry in data["backends"].items()
         },
@@ -184,6 +191,18 @@ def _model(data: Any) -> Model:
     if not all(math.isfinite(value) and value >= 0 for value in coefficients(model)):
         raise ValueError("a cost that is negative or not finite")
     return model
+
+
+def _tuned(data: Any) -> Tuned:
+    gain = float(data["gain"])
+    if not math.isfinite(gain):
+        raise ValueError("a gain that is not finite")
+    return Tuned(
+        device=str(data["device"]),
+        case=str(data["case"]),
+        settings={str(name): int(value) for name, value in data["settings"].items()},
+        gain=gain,
+    )
 
 
 def _cost(pair: Any) -> Cost:

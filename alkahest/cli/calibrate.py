@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 import attrs
@@ -20,7 +21,7 @@ from alkahest.cli.layout import aligned
 from alkahest.cli.progress import Progress
 from alkahest.errors import CodegenError, PluginError
 from alkahest.expr import ExprPool, parse
-from alkahest.plugin import BackendInfo
+from alkahest.plugin import BackendInfo, Tuned
 from alkahest.program import lower
 from alkahest.selection import HOST, evaluating, find
 
@@ -71,6 +72,7 @@ def run(options: argparse.Namespace) -> int:
     if options.show:
         return _show(options.json)
     from alkahest.calibration.measuring import measure, merged
+    from alkahest.calibration.tuning import with_tuning
 
     backends = _measurable(options.backend)
     bar: list[Progress] = []
@@ -85,6 +87,7 @@ def run(options: argparse.Namespace) -> int:
     finally:
         for shown in bar:
             shown.close()
+    measured = with_tuning(measured, quick=options.quick, failed=_not_tuned)
     calibration = merged(current().calibration, measured)
     place = None if path() is None else store(calibration)
     _print(calibration, None if place is None else str(place), options.json)
@@ -124,6 +127,10 @@ def _measurable(name: str | None) -> list[BackendInfo]:
     for reason in reasons:
         print(f"alkahest: not measured: {messages.one_line(reason)}", file=sys.stderr)
     return found
+
+
+def _not_tuned(name: str, reason: str) -> None:
+    print(f"alkahest: not tuned: {name}: {messages.one_line(reason)}", file=sys.stderr)
 
 
 def _obstacle(info: BackendInfo) -> str:
@@ -181,6 +188,9 @@ def _print(calibration: Calibration, place: str | None, as_json: bool) -> None:
         print(f"{name} on {', '.join(entry.devices[:1]) or 'no device'}")
         heads = ("", "call", "column in", "column out", "arithmetic", "elementary", "special")
         print(aligned([heads, *(_row(dtype, model) for dtype, model in entry.models.items())]))
+        for device, rows in groupby(entry.tuned, key=lambda found: found.device):
+            print(f"{name} tuned on {device}")
+            print(aligned([(found.case, _settings(found)) for found in rows]))
     if found:
         print("columns in host memory leave the host")
         print(aligned([(entry.formula, _sentence(entry)) for entry in found]))
@@ -196,6 +206,13 @@ def _row(dtype: str, model: Model) -> Sequence[str]:
     ]
     columns = [_rate(cost.unit) for cost in (model.read, model.write)]
     return (dtype, f"{model.call * 1e6:.3g} µs", *columns, *points)
+
+
+def _settings(found: Tuned) -> str:
+    if not found.settings:
+        return "as it chooses itself"
+    chosen = ", ".join(f"{name} {value}" for name, value in found.settings.items())
+    return f"{chosen}: {100 * (found.gain - 1):.0f} % faster"
 
 
 def _rate(seconds_per_byte: float) -> str:

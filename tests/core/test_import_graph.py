@@ -26,6 +26,7 @@ PORTIONS = {
 
 FOR_PLUGINS = (
     "alkahest.cache",
+    "alkahest.calibration",
     "alkahest.compiled",
     "alkahest.errors",
     "alkahest.expr",
@@ -42,6 +43,7 @@ NVPTX_RUNTIME = {
     for name in (
         "api",
         "arrays",
+        "bench",
         "carrier",
         "carrier_code",
         "carrier_copies",

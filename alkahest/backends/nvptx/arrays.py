@@ -19,6 +19,7 @@ from alkahest.streams import LEGACY
 
 if TYPE_CHECKING:
     from alkahest.plugin import Artifact
+    from alkahest.program import Program
 
 _ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 
@@ -29,18 +30,24 @@ class ArrayEvaluator:
     Kernels are generated for the access that a call needs, when it first needs it.
 
     Args:
-        artifact: the code for contiguous columns.
+        program: what is evaluated.
+        code_for: the code for contiguous columns on a device, always the same.
         load_plain: loads it on a device that is current.
 
     Attributes:
         plain_launchers: of that code, by the ordinal of the device, as far as it was called.
     """
 
-    def __init__(self, artifact: Artifact, load_plain: Callable[[Device], Kernel]) -> None:
-        self._artifact = artifact
+    def __init__(
+        self,
+        program: Program,
+        code_for: Callable[[Device], Artifact],
+        load_plain: Callable[[Device], Kernel],
+    ) -> None:
+        self._program = program
+        self._code_for = code_for
         self._load_plain = load_plain
-        facts = artifact.metadata
-        self._plain = Access.plain(artifact.program, facts["accuracy"], facts["points"])
+        self._plains: dict[Device, Access] = {}
         self._loading = threading.Lock()
         self._launchers: dict[tuple[Device, Access], Launcher] = {}
         self.plain_launchers: dict[int, Launcher] = {}
@@ -57,7 +64,7 @@ class ArrayEvaluator:
         device = open_device(batch.device)
         if batch.n == 0:
             return {"device": device.ordinal, "device_name": device.name, "launches": 0}
-        called = arguments(self._artifact.program, batch, self._plain.points)
+        called = arguments(self._program, batch, self._plain(device).points)
         arrays = [column for column in batch.columns if isinstance(column, DeviceColumn)]
         arrays += batch.out
         others = {array.stream for array in arrays if array.stream is not None} - {batch.stream}
@@ -100,7 +107,7 @@ class ArrayEvaluator:
             CudaError: as :meth:`evaluate`.
             InputTypeError: E-INPUT-008 for a stream that is none.
         """
-        program = self._artifact.program
+        program = self._program
         handle = LEGACY if stream is None else device.handle_of(stream)
         if n == 0:
             return
@@ -116,11 +123,11 @@ class ArrayEvaluator:
             columns=memory[:inputs],
             shape=(n,),
             out=memory[inputs:],
-            sources=self._plain.sources,
+            sources=tuple(range(len(program.outputs))),
             stream=handle,
             device=device.ordinal,
         )
-        called = arguments(program, batch, self._plain.points)
+        called = arguments(program, batch, self._plain(device).points)
         with device.entered(handle):
             self._launcher(device, called.access)(called.slots, handle)
 
@@ -134,9 +141,18 @@ class ArrayEvaluator:
                     launcher = self._launchers[device, access] = self._make(device, access)
         return launcher
 
+    def _plain(self, device: Device) -> Access:
+        """The access of the kernel for contiguous columns on ``device``."""
+        plain = self._plains.get(device)
+        if plain is None:
+            facts = self._code_for(device).metadata
+            found = Access.plain(self._program, facts["accuracy"], facts["points"])
+            plain = self._plains.setdefault(device, found)
+        return plain
+
     def _make(self, device: Device, access: Access) -> Launcher:
-        if access != self._plain:
-            return Launcher(load(self._artifact, device, access), access)
+        if access != self._plain(device):
+            return Launcher(load(self._code_for(device), device, access), access)
         launcher = Launcher(self._load_plain(device), access)
         self.plain_launchers[device.ordinal] = launcher
         return launcher

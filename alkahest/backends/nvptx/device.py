@@ -271,12 +271,11 @@ def list_devices() -> tuple[DeviceInfo, ...]:
 def _describe(ordinal: int) -> DeviceInfo:
     from cuda.bindings import driver as cu
 
-    name = faults.check(cu.cuDeviceGetName(256, ordinal), "cuDeviceGetName")
     memory = faults.check(cu.cuDeviceTotalMem(ordinal), "cuDeviceTotalMem")
     major, minor = driver.device_capability(cu, ordinal)
     return DeviceInfo(
         ordinal=ordinal,
-        name=name.split(b"\0")[0].decode(errors="replace"),
+        name=driver.device_name(cu, ordinal),
         memory=int(memory),
         target=f"sm_{major}{minor}",
         facts={"compute_capability": [major, minor]},

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 
+from alkahest import calibration
 from alkahest.errors import CudaError, install
 from alkahest.plugin import Diagnostic
 
@@ -151,7 +152,7 @@ def _no_device(name: str, detail: str, is_old: bool) -> Diagnostic:
 
 
 def _devices() -> Iterator[Diagnostic]:
-    from alkahest.backends.nvptx import driver, targets
+    from alkahest.backends.nvptx import driver, targets, tuning
     from alkahest.backends.nvptx.device import list_devices
 
     newest = targets.ptx_of_driver(driver.status().version)
@@ -163,6 +164,8 @@ def _devices() -> Iterator[Diagnostic]:
             f"{info.name}, compute capability {major}.{minor}, {info.memory / 2**30:.1f} GiB; "
             f"code for {chosen}, PTX ISA {ptx // 10}.{ptx % 10}"
         )
+        installed = driver.cuda_release(driver.status().version)
+        detail = f"{detail}; {_tuned(tuning.kind(info.name, (major, minor), installed))}"
         name = f"GPU {info.ordinal}"
         if chosen == best:
             yield Diagnostic(name=name, ok=True, detail=detail)
@@ -171,10 +174,21 @@ def _devices() -> Iterator[Diagnostic]:
             yield Diagnostic(
                 name=name,
                 ok=None,
-                detail=f"{detail}, since {best} needs PTX ISA {wanted // 10}.{wanted % 10}, "
+                detail=f"{detail}; {best} needs PTX ISA {wanted // 10}.{wanted % 10}, "
                 "which is newer than what the driver loads",
                 remedy=f"It works; a driver of CUDA {release} or newer takes code for {best}.",
             )
+
+
+def _tuned(device: str) -> str:
+    """What was measured about the shapes of kernels on a kind of device."""
+    from alkahest.backends.nvptx import tuning
+
+    found = [entry for entry in calibration.tuned(tuning.BACKEND) if entry.device == device]
+    if not found:
+        return "kernels shaped by built-in tables (`alkahest calibrate` tunes them)"
+    better = [entry.case for entry in found if entry.settings]
+    return f"{len(found)} shapes of kernels tuned, better: {', '.join(better) or 'none'}"
 
 
 def _environment(name: str) -> Diagnostic:

@@ -252,6 +252,16 @@ def device_capability(driver: Any, ordinal: int) -> tuple[int, int]:
     return int(major), int(minor)
 
 
+def device_name(driver: Any, ordinal: int) -> str:
+    """What the vendor calls a device; no context is created.
+
+    Raises:
+        DriverError: the driver refused.
+    """
+    name = faults.check(driver.cuDeviceGetName(256, ordinal), "cuDeviceGetName")
+    return str(name.split(b"\0")[0].decode(errors="replace"))
+
+
 def _refusal_of_any_code() -> str:
     """What the driver answers to the smallest kernel, if that means that it takes none; or "".
 

@@ -53,8 +53,14 @@ class EmulatedEvaluator:
         target: str | None = None,
         mode: str = accuracy.DEFAULT,
         threads: int = THREADS,
+        points: int | None = None,
     ) -> None:
         """Build and compile the kernel of contiguous columns.
+
+        Args:
+            program: verified.
+            target, mode, threads: see the attributes.
+            points: that a thread computes; None is what the tables choose.
 
         Raises:
             InputError, CudaError: as :func:`alkahest.backends.nvptx.module.generate`.
@@ -63,7 +69,7 @@ class EmulatedEvaluator:
         self.target = targets.resolve(target)
         self.mode = mode
         self.threads = threads
-        self._plain = Access.plain(program, mode)
+        self._plain = Access.plain(program, mode, points)
         self._kernels: dict[Access, _HostKernel] = {}
         self._kernel(self._plain)
 

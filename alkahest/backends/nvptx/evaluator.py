@@ -11,7 +11,7 @@ from alkahest.backends.nvptx.device import Device, open_device
 from alkahest.backends.nvptx.fastcalls import FastCalls
 from alkahest.backends.nvptx.hostbatch import HostBatch
 from alkahest.backends.nvptx.hostlink import link_to
-from alkahest.backends.nvptx.kernel import Kernel, load
+from alkahest.backends.nvptx.kernel import Kernel, fitted, load
 from alkahest.backends.nvptx.memory import DeviceArray
 from alkahest.plugin import Artifact, Batch, DeviceBatch, Outcome
 
@@ -32,8 +32,9 @@ class NvptxEvaluator:
         self._artifact = artifact
         self._ordinal = 0 if ordinal is None else ordinal
         self._loading = threading.Lock()
+        self._codes: dict[Device, Artifact] = {}
         self._kernels: dict[Device, Kernel] = {}
-        self._arrays = arrays.ArrayEvaluator(artifact, self._load)
+        self._arrays = arrays.ArrayEvaluator(artifact.program, self._code_for, self._load)
         self.fast_call = FastCalls(artifact.program, self._arrays.plain_launchers)
 
     def evaluate(self, batch: Batch) -> Outcome:
@@ -103,5 +104,12 @@ class NvptxEvaluator:
             with self._loading:
                 kernel = self._kernels.get(device)
                 if kernel is None:
-                    kernel = self._kernels[device] = load(self._artifact, device)
+                    kernel = self._kernels[device] = load(self._code_for(device), device)
         return kernel
+
+    def _code_for(self, device: Device) -> Artifact:
+        """The code for contiguous columns on ``device``, which stays the same from then on."""
+        code = self._codes.get(device)
+        if code is None:
+            code = self._codes.setdefault(device, fitted(self._artifact, device))
+        return code

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from alkahest.backends.nvptx import driver, faults, machinecode, targets
-from alkahest.backends.nvptx.shapes import threads_per_block
+from alkahest.backends.nvptx import driver, faults, machinecode, targets, tuning
+from alkahest.backends.nvptx.shapes import UNTUNED, threads_per_block
 from alkahest.backends.nvptx.stored import generate
 from alkahest.errors import CudaError
 
 if TYPE_CHECKING:
     from alkahest.backends.nvptx.access import Access
     from alkahest.backends.nvptx.device import Device
+    from alkahest.backends.nvptx.shapes import Tuning
     from alkahest.plugin import Artifact
     from alkahest.program import Program
 
@@ -36,12 +37,14 @@ class Kernel:
         device: where it is loaded.
         artifact: the code that was loaded, whose target may differ from the compiled function's.
         core: the ``cuda.core.Kernel``.
+        registers: that a thread takes.
         block: threads of a block.
     """
 
     device: Device
     artifact: Artifact
     core: Any
+    registers: int
     block: int
 
     @property
@@ -91,13 +94,15 @@ def compile_for(program: Program, target: str | None, options: Mapping[str, Any]
         CudaError: E-CUDA-001, 002, 005; see :func:`alkahest.backends.nvptx.module.generate`.
         InputError: E-INPUT-011 for an unknown target or option.
     """
-    chosen = target if target is not None else _target_of_first_device()
-    artifact = generate(program, chosen, options)
+    first = _first_device() if target is None else None
+    chosen, found = first or (target, UNTUNED)
+    artifact = generate(program, chosen, options, tuning=found)
     facts = {EXPLICIT_TARGET: target is not None, OPTIONS: dict(options)}
     return attrs.evolve(artifact, metadata={**artifact.metadata, **facts})
 
 
-def _target_of_first_device() -> str | None:
+def _first_device() -> tuple[str, Tuning] | None:
+    """The target of device 0, and the shapes that were measured there."""
     found = driver.started()
     if not found.count:
         return None
@@ -105,32 +110,63 @@ def _target_of_first_device() -> str | None:
 
     with faults.translated("E-CUDA-003", "asking device 0 for its compute capability"):
         capability = driver.device_capability(cu, 0)
-    return targets.choose(capability, targets.ptx_of_driver(found.version))
+        name = driver.device_name(cu, 0)
+    target = targets.choose(capability, targets.ptx_of_driver(found.version))
+    return target, tuning.of_device(_kind(name, capability))
+
+
+def _kind(name: str, capability: tuple[int, int]) -> str:
+    return tuning.kind(name, capability, driver.cuda_release(driver.started().version))
+
+
+def target_of(device: Device) -> str:
+    """The target of code for a device."""
+    return targets.choose(device.capability, targets.ptx_of_driver(driver.started().version))
+
+
+def kind_of(device: Device) -> str:
+    """What tuned shapes hold for; see :func:`alkahest.backends.nvptx.tuning.kind`."""
+    return _kind(device.name, device.capability)
+
+
+def fitted(artifact: Artifact, device: Device) -> Artifact:
+    """``artifact``, or the same program compiled for this very device.
+
+    Code for a target that the caller chose stays as it is; the driver translates it.
+
+    Raises:
+        CudaError: E-CUDA-003, the target is newer than the device; what generating code raises.
+    """
+    facts, program = artifact.metadata, artifact.program
+    if facts.get(EXPLICIT_TARGET):
+        _check_target(artifact.target, device)
+        return artifact
+    target = target_of(device)
+    found = tuning.of_device(kind_of(device))
+    if target == artifact.target and found.text(program.dtype) == facts["tuning"]:
+        return artifact
+    options = facts.get(OPTIONS, {})
+    made = generate(program, target, options, tuning=found)
+    return attrs.evolve(made, metadata={**made.metadata, OPTIONS: options})
 
 
 def load(artifact: Artifact, device: Device, access: Access | None = None) -> Kernel:
-    """Load ``artifact``, or the same program compiled for this very device, which is current.
+    """Load code on a device.
 
     Args:
-        artifact: as :func:`compile_for` made it, for contiguous columns.
+        artifact: for contiguous columns, as :func:`fitted` gave it for the device.
         device: current.
         access: how columns and outputs are reached, where it is not as in the artifact.
-
-    Code for a target that the caller chose is loaded as it is; the driver translates it.
 
     Raises:
         CudaError: E-CUDA-003 naming target, PTX version, driver and remedy where the driver
             refuses the code, or the target is newer than the device.
     """
     version = driver.started().version
-    target = artifact.target
-    if artifact.metadata.get(EXPLICIT_TARGET):
-        _check_target(target, device)
-    else:
-        target = targets.choose(device.capability, targets.ptx_of_driver(version))
-    if target != artifact.target or access is not None:
+    program = artifact.program
+    if access is not None:
         options = artifact.metadata.get(OPTIONS, {})
-        artifact = generate(artifact.program, target, options, access)
+        artifact = generate(program, artifact.target, options, access)
     doing = (
         f"loading code for {artifact.target} (PTX ISA {artifact.metadata.get('ptx_version')}) on "
         f"device {device.ordinal}, {device.name}, driver for CUDA {driver.cuda_release(version)}"
@@ -138,7 +174,9 @@ def load(artifact: Artifact, device: Device, access: Access | None = None) -> Ke
     core = machinecode.load(artifact, device, doing, driver.UPDATE_DRIVER)
     with faults.translated("E-CUDA-003", doing, driver.UPDATE_DRIVER):
         registers = _registers(core, device)
-    return Kernel(device=device, artifact=artifact, core=core, block=threads_per_block(registers))
+    found = tuning.of_device(kind_of(device))
+    block = threads_per_block(registers, found.threads(program.dtype, artifact.metadata["work"]))
+    return Kernel(device=device, artifact=artifact, core=core, registers=registers, block=block)
 
 
 def _registers(core: Any, device: Device) -> int:

@@ -9,6 +9,7 @@ import attrs
 
 from alkahest.backends.nvptx import accuracy, block, emit, fastmath, libdevice, pairs, targets
 from alkahest.backends.nvptx.access import Access
+from alkahest.backends.nvptx.shapes import UNTUNED, Tuning, choose
 from alkahest.errors import CudaError
 from alkahest.plugin import Artifact
 from alkahest.program import Program
@@ -36,6 +37,7 @@ def generate(
     target: str | None,
     options: Mapping[str, Any],
     access: Access | None = None,
+    tuning: Tuning = UNTUNED,
 ) -> Artifact:
     """PTX of a verified program.
 
@@ -46,12 +48,14 @@ def generate(
         target: ``"sm_90"`` or another of :func:`targets.supported`; None for the default.
         options: ``accuracy``, one of :data:`accuracy.MODES`.
         access: how columns and outputs are reached; None is :meth:`Access.plain`.
+        tuning: the shapes of the device that it is for; they count where there is no access.
 
     Returns:
         An artifact of kind ``"ptx"``. Its metadata: ``abi`` (``"pointers"`` or ``"table"``),
         ``ptx_version``, ``llvm``, ``libdevice`` (path, or None where nothing of it
         is called), ``opt_level``, ``inlined`` (whether functions were inlined), ``accuracy``,
-        ``points`` (per thread), ``split`` (whether it is complex, and numbers are pairs).
+        ``points`` (per thread), ``work`` (its kind, by which a launch is shaped), ``tuning`` (what
+        ``points`` was chosen by), ``split`` (whether it is complex, and numbers are pairs).
 
     Raises:
         InputError: E-INPUT-011 for an unknown target or option.
@@ -60,7 +64,7 @@ def generate(
     """
     mode = accuracy.mode_of(options)
     name = targets.resolve(target)
-    module = build(program, name, access, mode)
+    module = build(program, name, access, mode, tuning)
     ptx = str(module.machine.emit_assembly(module.ref))
     version = next(line.split()[1] for line in ptx.splitlines() if line.startswith(".version"))
     return Artifact(
@@ -74,11 +78,16 @@ def generate(
 
 
 def build(
-    program: Program, target: str, access: Access | None = None, mode: str = accuracy.DEFAULT
+    program: Program,
+    target: str,
+    access: Access | None = None,
+    mode: str = accuracy.DEFAULT,
+    tuning: Tuning = UNTUNED,
 ) -> Module:
     """The optimised module of a program, ready for PTX or for the emulated device."""
     binding = targets.llvm()
-    access = access or Access.plain(program, mode)
+    choice = choose(program, mode, tuning)
+    access = access or Access.plain(program, mode, choice.points)
     kernel = (pairs if program.is_complex else emit).kernel(program, access, mode)
     symbols = kernel.symbols
     level = next(level for size, level in _LEVELS if kernel.instructions <= size)
@@ -104,9 +113,9 @@ def build(
         ref.verify()
     except RuntimeError as error:
         raise CudaError("E-CUDA-002", f"LLVM refused the generated code: {error}") from error
-    tuning = binding.create_pipeline_tuning_options(speed_level=level)
-    tuning.slp_vectorization = tuning.loop_vectorization = tuning.loop_unrolling = False
-    passes = binding.create_pass_builder(machine, tuning)
+    effort = binding.create_pipeline_tuning_options(speed_level=level)
+    effort.slp_vectorization = effort.loop_vectorization = effort.loop_unrolling = False
+    passes = binding.create_pass_builder(machine, effort)
     passes.getModulePassManager().run(ref, passes)
     return Module(
         ref,
@@ -119,6 +128,8 @@ def build(
             "inlined": kernel.inlined,
             "accuracy": mode,
             "points": access.points,
+            "work": choice.work,
+            "tuning": tuning.text(program.dtype),
             "split": program.is_complex,
         },
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from alkahest.plugin import BackendInfo, Command, Feature, hookimpl
 
 if TYPE_CHECKING:
-    from alkahest.plugin import Artifact, DeviceInfo, Diagnostic, Evaluator, Probe, Support
+    from alkahest.plugin import Artifact, DeviceInfo, Diagnostic, Evaluator, Probe, Support, Tuned
     from alkahest.program import Program
 
 ALKAHEST_PLUGIN_API = 1
@@ -81,6 +81,14 @@ def alkahest_devices(backend: str) -> tuple[DeviceInfo, ...]:
     from alkahest.backends.nvptx.device import list_devices
 
     return list_devices()
+
+
+@hookimpl
+def alkahest_tune(backend: str, quick: bool) -> tuple[Tuned, ...]:
+    """The quickest shapes of kernels on every kind of device here."""
+    from alkahest.backends.nvptx.bench import tune_devices
+
+    return tune_devices(quick)
 
 
 @hookimpl

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from alkahest import cache
 from alkahest.backends.nvptx import accuracy, targets, toolchain
+from alkahest.backends.nvptx.shapes import UNTUNED
 from alkahest.plugin import Artifact
 from alkahest.program import digest
 
 if TYPE_CHECKING:
     from alkahest.backends.nvptx.access import Access
+    from alkahest.backends.nvptx.shapes import Tuning
     from alkahest.program import Program
 
 _PLAIN = "plain"
@@ -26,6 +28,7 @@ def generate(
     target: str | None,
     options: Mapping[str, Any],
     access: Access | None = None,
+    tuning: Tuning = UNTUNED,
 ) -> Artifact:
     """As :func:`alkahest.backends.nvptx.module.generate`, from the cache where it is there.
 
@@ -33,24 +36,28 @@ def generate(
         InputError, CudaError: as there.
     """
     name = targets.resolve(target)
-    key = key_of(program, name, options, access)
+    key = key_of(program, name, options, access, tuning)
     found = None if key is None else _read(cache.load(key), program, name)
     if found is not None:
         return found
     from alkahest.backends.nvptx import module
 
-    artifact = module.generate(program, name, options, access)
+    artifact = module.generate(program, name, options, access, tuning)
     if key is not None:
         cache.store(key, _packed(artifact), label=f"PTX for {name}, {program.dtype}")
     return artifact
 
 
 def key_of(
-    program: Program, target: str, options: Mapping[str, Any], access: Access | None
+    program: Program,
+    target: str,
+    options: Mapping[str, Any],
+    access: Access | None,
+    tuning: Tuning = UNTUNED,
 ) -> str | None:
     """The key of a program's PTX, or None where it cannot be kept.
 
-    The names of the inputs do not count, and neither does how default options are written.
+    What an access leaves open, the number of points per thread, depends on the tuning. The names of the inputs do not count, and neither does how default options are written.
 
     Raises:
         InputError: E-INPUT-011 for an unknown option.
@@ -67,6 +74,7 @@ def key_of(
             "target": target,
             "options": repr(sorted(wanted.items())),
             "access": _PLAIN if access is None else access.text,
+            "tuning": tuning.text(program.dtype) if access is None else "",
         }
     )
 

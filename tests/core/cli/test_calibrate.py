@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from alkahest._plugins import calls
 from alkahest.calibration import Calibration, Cost, Model, Work, current, measuring
 from alkahest.cli.calibrate import FORMULAE, crossover
 from alkahest.compiled import compile_expr
+from alkahest.errors import CudaError
 from alkahest.expr import ExprPool
-from alkahest.plugin import Probe
+from alkahest.plugin import Probe, Tuned
 from alkahest.testing.plugins import NullPlugin, isolated_plugins
 
 Run = Callable[..., Any]
@@ -62,6 +64,35 @@ class TestMeasuring:
         calibration = current().calibration
         assert calibration is not None
         assert calibration.backends.keys() == {"plain", "gpu"}
+
+    def test_backends_that_tune_themselves_say_what_they_found(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        found = (
+            Tuned(device="Abacus", case="sums", settings={"beads": 7, "rods": 2}, gain=1.254),
+            Tuned(device="Abacus", case="products"),
+        )
+        monkeypatch.setattr(calls, "tune", lambda name, *, quick: found if name == "gpu" else ())
+        lines = run("calibrate", "--quick").out.splitlines()
+        start = lines.index("gpu tuned on Abacus")
+        assert [line.split("  ")[-1] for line in lines[start + 1 : start + 3]] == [
+            "beads 7, rods 2: 25 % faster",
+            "as it chooses itself",
+        ]
+        assert lines == run("calibrate", "--show").out.splitlines()
+
+    def test_tuning_that_fails_is_told_and_the_rest_is_kept(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(name: str, *, quick: bool) -> None:
+            raise CudaError("E-CUDA-006", "the device fell off the bus")
+
+        monkeypatch.setattr(calls, "tune", fail)
+        result = run("calibrate", "--quick", "--backend", "gpu")
+        assert result.code == 0
+        assert "alkahest: not tuned: gpu: " in result.err
+        assert "fell off the bus" in result.err
+        assert current().calibration is not None
 
     def test_json_holds_every_cost(self, run: Run, place: Path) -> None:
         found = json.loads(run("calibrate", "--quick", "--json").out)
