@@ -247,11 +247,16 @@ def device_names(backend: str) -> tuple[str, ...]:
 
 def _processor() -> str:
     """The processor's marketing name on Linux, else what the platform calls it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    facts = {key.strip(): value.strip() for key, _, value in (li.partition(":") for li in lines)}
+    facts: dict[str, str] = {}
+    with (
+        contextlib.suppress(OSError),
+        Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines,
+    ):
+        for line in lines:  # all processors take long to describe themselves where there are many
+            key, _, value = (part.strip() for part in line.partition(":"))
+            facts[key] = value
+            if value and key == _PROCESSOR_KEYS[0]:
+                break
     named = next((facts[key] for key in _PROCESSOR_KEYS if facts.get(key)), "")
     return named or platform.processor() or platform.machine()
 

@@ -154,7 +154,8 @@ def test_a_driver_that_is_older_than_its_device_gets_older_code_and_a_hint(child
     with child(FAKE_CUDA_CAPABILITY="120", FAKE_CUDA_VERSION="12040") as process:
         ok, detail, remedy = process.ask(DIAGNOSE)["GPU 0"]
     assert ok is None
-    assert "code for sm_90, PTX ISA 7.8, since sm_120 needs PTX ISA 8.7" in detail
+    assert "code for sm_90, PTX ISA 7.8; " in detail
+    assert "sm_120 needs PTX ISA 8.7, which is newer than what the driver loads" in detail
     assert remedy == "It works; a driver of CUDA 12.8 or newer takes code for sm_120."
 
 

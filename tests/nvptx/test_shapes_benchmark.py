@@ -91,7 +91,7 @@ def test_the_command_runs_on_a_device(fake_driver: Path, tmp_path: Path) -> None
     )
     settings = {"FAKE_CUDA_IDLE": "1", "FAKE_CUDA_MEMORY": str(1 << 20)}
     with FakeGpuChild(fake_driver, tmp_path, **settings) as process:
-        assert process.ask(code).startswith("Fake GPU 0, sm_75, driver for CUDA 13.0: ")
+        assert process.ask(code).startswith("Fake GPU 0, sm_90, driver for CUDA 13.0: ")
     found = json.loads((tmp_path / "found.json").read_text())
     assert list(found["rows"]) == ["float64 memory", "float32 memory", "product"]
     assert found["device"].startswith("Fake GPU 0")

@@ -57,7 +57,8 @@ def key_of(
 ) -> str | None:
     """The key of a program's PTX, or None where it cannot be kept.
 
-    What an access leaves open, the number of points per thread, depends on the tuning. The names of the inputs do not count, and neither does how default options are written.
+    Without an access the number of points per thread depends on the tuning. The names of the inputs
+    do not count, and neither does how default options are written.
 
     Raises:
         InputError: E-INPUT-011 for an unknown option.
