@@ -3,6 +3,7 @@
     python benchmarks/accuracy.py --processes 8 --json FILE             # nvptx, needs a GPU
     python benchmarks/accuracy.py --backend cpu-reference --points 1e6 --ops exp,log
     python benchmarks/accuracy.py --backend emulated --points 1e5       # nvptx without a GPU
+    python benchmarks/accuracy.py --far --points 1e6 --ops sin,cos,exp     # huge and tiny numbers
     python benchmarks/accuracy.py --read FILE --docs                    # rewrite docs/accuracy.md
 
 Points are drawn from strata of every operation's domain (``accuracy_measure/points.py``). All of
@@ -79,6 +80,7 @@ def _run(options: argparse.Namespace) -> dict[str, Any]:
         "backend": backend,
         "points": options.points,
         "dtypes": dtypes,
+        "far": options.far,
         "machine": machine.facts() if backend == "nvptx" else machine.host(),
         "records": records,
     }
@@ -105,7 +107,8 @@ def _measured(
     options: argparse.Namespace, modes: list[str], wanted: list[measuring.Case]
 ) -> Iterator[list[dict[str, Any]]]:
     """The records of every case, in order."""
-    tasks = [(options.backend, modes, case, _share(case, options.points)) for case in wanted]
+    only = points.FAR if options.far else ()
+    tasks = [(options.backend, modes, case, _share(case, options.points), only) for case in wanted]
     if options.processes == 1:
         yield from map(_one, tasks)
         return
@@ -119,12 +122,14 @@ def _share(case: measuring.Case, count: int) -> int:
     return count // len(points.POWERS) if OPS[case.op].has_parameter else count
 
 
-def _one(task: tuple[str, list[str], measuring.Case, int]) -> list[dict[str, Any]]:
+def _one(
+    task: tuple[str, list[str], measuring.Case, int, tuple[str, ...]],
+) -> list[dict[str, Any]]:
     """Measure one case; what a process of the pool does."""
-    backend, modes, case, count = task
+    backend, modes, case, count, only = task
     contenders.register_plugins()
     functions = measuring.evaluators(backend, case, modes)
-    return measuring.measure(case, functions, count, promises.of(backend))
+    return measuring.measure(case, functions, count, promises.of(backend), only=only)
 
 
 def _words(text: str) -> list[str]:
@@ -143,6 +148,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--dtypes", type=_words, default=list(draws.FORMATS), metavar="NAMES")
     add("--modes", type=_words, default=[], metavar="NAMES", help="accuracy modes (all)")
     add("--points", type=_count, default=POINTS, metavar="N", help=f"per operation ({POINTS:g})")
+    add("--far", action="store_true", help="only huge and tiny operands and results, and edges")
     add("--processes", type=int, default=1, metavar="N", help="measure N operations at once (1)")
     add("--json", type=Path, metavar="FILE", help="write everything there")
     add("--read", type=Path, metavar="FILE", help="measure nothing, take what --json has written")

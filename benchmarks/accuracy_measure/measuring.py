@@ -8,7 +8,7 @@ worse point only where it is wrong by more than the gap to the last point that i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -94,7 +94,12 @@ def evaluators(backend: str, case: Case, modes: Iterable[str]) -> dict[str, Call
 
 
 def measure(
-    case: Case, functions: Evaluators, count: int, promises: Promises, seed: int = 0
+    case: Case,
+    functions: Evaluators,
+    count: int,
+    promises: Promises,
+    seed: int = 0,
+    only: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """Records, one per mode and part of the domain, as JSON takes them.
 
@@ -104,12 +109,13 @@ def measure(
         count: of points.
         promises: whose parts of the domain are told apart.
         seed: of the points.
+        only: the strata to measure; all where it is empty.
     """
     domain = promises.parts(case.op, case.dtype)
     # Units of 1 matter for functions whose bounds are absolute near their zeros.
     measures = MEASURES if OPS[case.op].exactness is Exactness.SPECIAL else MEASURES[:1]
     found = {(mode, part.text): _Worst() for mode in functions for part in domain}
-    for _, columns in points.blocks(case.op, case.dtype, count, case.parameter, seed):
+    for _, columns in points.blocks(case.op, case.dtype, count, case.parameter, seed, only):
         truths = _truth_operands(case.op)
         wide = [
             column > 0 if k in truths else column.astype(reference.EXTENDED)

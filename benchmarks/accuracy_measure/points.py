@@ -7,7 +7,7 @@ subnormal operands are as frequent as the others, and a grid of edges.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from typing import Any
 
@@ -28,16 +28,33 @@ POWERS = (
 """Exponents of ``powi`` that are measured."""
 
 
+FAR = (
+    *("from 2**31", "near large multiples of pi/2", "far", "far negative"),
+    *("near overflow", "subnormal", "subnormal results", "tiny"),
+    *("all magnitudes", "all numbers", "any result", "bases of all magnitudes"),
+)
+"""Strata of huge and tiny operands and results."""
+
+
 def blocks(
-    op: str, dtype: str, count: int, parameter: int | None, seed: int = 0
+    op: str,
+    dtype: str,
+    count: int,
+    parameter: int | None,
+    seed: int = 0,
+    only: Collection[str] = (),
 ) -> Iterator[tuple[str, list[Any]]]:
-    """Blocks of about ``count`` points in all: the stratum's name, and the operands in ``dtype``."""
+    """Blocks of about ``count`` points in all: the stratum's name, and the operands in ``dtype``.
+
+    The edges are always there; of the strata those in ``only``, or all where it is empty.
+    """
     generator = np.random.default_rng(list(f"{op} {parameter} {seed}".encode()))
     form = FORMATS[dtype]
     edges = _grid(op, form)
     for start in range(0, len(edges[0]), BLOCK):
         yield "edges", [_cast(column[start : start + BLOCK], dtype) for column in edges]
-    chosen = strata(op, form, parameter)
+    everything = strata(op, form, parameter)
+    chosen = {name: draws for name, draws in everything.items() if not only or name in only}
     for name, draws in chosen.items():
         left = -(-count // len(chosen))
         while left > 0:

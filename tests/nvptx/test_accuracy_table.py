@@ -54,6 +54,19 @@ def test_every_operation_has_points_of_its_dtype_from_several_strata(op: str, dt
     assert total >= 2000
 
 
+def test_far_points_are_those_of_their_strata_and_edges() -> None:
+    def names(op: str, **options: tuple[str, ...]) -> set[str]:
+        return {name for name, _ in points.blocks(op, "float64", 2000, None, **options)}
+
+    assert names("sin", only=points.FAR) == {
+        *("edges", "all numbers", "subnormal", "from 2**31", "near large multiples of pi/2")
+    }
+    everywhere = set().union(*(names(op) for op in SMOOTH))
+    assert set(points.FAR) <= everywhere
+    for op in SMOOTH:
+        assert len(names(op, only=points.FAR)) >= 2
+
+
 def test_points_include_huge_and_subnormal_operands_and_are_the_same_every_time() -> None:
     first, second = (
         [columns[0] for _, columns in points.blocks("sin", "float64", 2000, None)] for _ in range(2)
