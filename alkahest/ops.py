@@ -35,7 +35,10 @@ class Signature(Enum):
 
 
 class Exactness(Enum):
-    """How close a float64 result must be to the exact value of its (float64) operands."""
+    """How close a float64 result must be to the exact value of its (float64) operands.
+
+    Backends with accuracy modes keep ``ROUNDED`` in the strict one, and state what others keep.
+    """
 
     EXACT = "exact"  # no rounding at all
     ROUNDED = "rounded"  # the correctly rounded value

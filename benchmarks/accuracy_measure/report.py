@@ -113,7 +113,8 @@ def _text(bound: Any) -> str:
 
 def table(records: Sequence[Record], dtype: str, promises: Promises) -> str:
     """Markdown: rows that say the same of several operations are one."""
-    modes = promises.modes
+    measured = {record["mode"] for record in records}
+    modes = [mode for mode in promises.modes if mode in measured]
     joined: dict[tuple[str, ...], list[str]] = {}
     for (op, part), line in lines(records, dtype, promises).items():
         errors = [_error(line, mode) for mode in modes]

@@ -63,6 +63,19 @@ static void pause_here(void)
     if (ms) nanosleep(&time, NULL);
 }
 
+/* Launches stay here until as many threads have come as are to meet, or for half a minute. */
+static void meet_others(void)
+{
+    static int inside;
+    long wanted = setting("FAKE_CUDA_MEET", 0);
+    struct timespec millisecond = {0, 1000000};
+    if (!wanted) return;
+    __atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST);
+    for (int k = 0; k < 30000 && __atomic_load_n(&inside, __ATOMIC_SEQ_CST) < wanted; k++)
+        nanosleep(&millisecond, NULL);
+    record(__atomic_load_n(&inside, __ATOMIC_SEQ_CST) < wanted ? "missed\n" : "met\n");
+}
+
 /* After a kernel has failed, a real context answers everything with the same error. */
 #define LIVE(condition, code) do { if (broken) return broken; if (!(condition)) return code; } while (0)
 #define CURRENT (depth > 0 && stack[depth - 1] != NULL)
@@ -573,6 +586,7 @@ static CUresult launch(unsigned grid, unsigned block, void *stream, void **argum
     CUresult code = setting("FAKE_CUDA_LAUNCH", SUCCESS);
     if (code) { broken = code == 719 ? code : 0; return code; }
     pause_here();
+    meet_others();
     int outputs = setting("FAKE_CUDA_OUTPUTS", 1), inputs = parameters - 1 - outputs;
     double **columns[600];
     uint64_t n = *(uint64_t *)arguments[parameters - 1];

@@ -148,6 +148,27 @@ def test_integer_powers_in_single_precision_are_compensated_too(n):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("n", [-2, -3, -5, -8, -33, -64, -1000])
+def test_negative_powers_of_the_fast_mode_end_where_exact_ones_do(n, dtype):
+    """Where the positive power overflows or is subnormal, its reciprocal may be a number."""
+    rng = random.Random(n)
+    least, most = (-1074, 1024) if dtype == "float64" else (-149, 128)
+
+    def with_results(low: float, high: float) -> list[float]:
+        sizes = np.array([2 ** (rng.uniform(low, high) / n) for _ in range(POINTS)])
+        return (sizes * rng.choice((-1, 1))).astype(dtype).tolist()
+
+    for low, high in ((least + 1, least + 60), (most - 60, most - 1)):
+        points = [(x,) for x in with_results(low, high) if 0 < abs(x) < INF]
+        assert worst("powi", FAST, points, dtype=dtype, parameter=n) <= abs(n)
+    for low, high, size in ((most + 1, most + 40, INF), (least - 40, least - 2, 0.0)):
+        xs = [x for x in with_results(low, high) if 0 < abs(x) < INF]
+        got = run("powi", FAST, xs, dtype=dtype, parameter=n)
+        assert np.array_equal(np.abs(got), np.full(len(xs), size))
+        assert np.array_equal(np.signbit(got), np.signbit(xs) & bool(n % 2))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("n", [*range(5, 65), -5, -6, -7, -8, -9, -33, -63, -64])
 def test_integer_powers_overflow_and_vanish_as_exact_ones_do(n, dtype):
     largest = 1023 if dtype == "float64" else 127

@@ -163,6 +163,12 @@ def test_the_table_joins_operations_that_have_the_same_figures() -> None:
     assert report.failures(records, NVPTX) == []
 
 
+def test_a_table_of_one_mode_has_its_column_only() -> None:
+    lines = report.table([record("tan", "fast", 1.25)], "float64", NVPTX).splitlines()
+    assert lines[0] == "| operation | for | fast | bound | libdevice's |"
+    assert lines[2] == "| `tan` |  | 1.25 | 2.5 | 2 ulp |"
+
+
 def test_what_is_above_its_bound_is_named_with_its_place() -> None:
     records = [record("tan", "fast", 2.75), record("add", "strict", 0.0, wrong=2, wrong_at="nan")]
     assert report.failures(records, NVPTX) == [

@@ -24,6 +24,7 @@ FAKE_CUDA_PENDING      1: no event is reached yet
 FAKE_CUDA_OWNER        device that every address belongs to, 0; -1: none
 FAKE_CUDA_CAPTURING    1: streams are being captured into a graph
 FAKE_CUDA_SLEEP_MS     how long copies, launches and synchronisations take
+FAKE_CUDA_MEET         threads that launches wait for inside of the driver; logs whether they met
 FAKE_CUDA_LOG          file that gets one line per call
 =====================  ============================================================================
 """

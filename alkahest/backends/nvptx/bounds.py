@@ -73,11 +73,7 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
             3, remark="products and quotients up to exponents of 4, then libdevice's pow"
         ),
         DEFAULT: Bound(3, remark="2 ulp for exponents from 5 to 64"),
-        FAST: Bound(
-            1,
-            per_power=True,
-            remark="up to exponents of 1024; reciprocals of what overflows are 0",
-        ),
+        FAST: Bound(1, per_power=True, remark="up to exponents of 1024"),
     },
     "div": {
         STRICT: _ROUNDED,
@@ -244,7 +240,7 @@ def promised(
         None where the mode gives the operands up.
     """
     if op == "powi":
-        return _of_power(dtype, mode, part, parameter or 0)
+        return _of_power(dtype, mode, parameter or 0)
     if op in BOUNDS and dtype == "float64":
         if mode == FAST and part == _FAR_TURN:
             return None
@@ -260,11 +256,10 @@ def promised(
     return Bound(fixed.get(row.exactness, row.ulp))
 
 
-def _of_power(dtype: str, mode: str, part: str, n: int) -> Bound | None:
+def _of_power(dtype: str, mode: str, n: int) -> Bound:
     by_products = Bound(BOUNDS["powi"][STRICT].ulp)
     if mode == FAST and abs(n) <= LARGEST_PLAIN:
-        gives_up = part == _OUT_OF_RANGE.format(_EXPONENT[dtype])
-        return None if gives_up else attrs.evolve(BOUNDS["powi"][FAST], remark="")
+        return attrs.evolve(BOUNDS["powi"][FAST], remark="")
     if abs(n) <= _LARGEST_PRODUCT:
         return by_products
     if mode == DEFAULT and abs(n) <= LARGEST_COMPENSATED:

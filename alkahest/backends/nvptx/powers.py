@@ -103,16 +103,27 @@ def _fma(b: Block, x: str, y: str, z: str) -> str:
 
 
 def plain(b: Block, x: str, n: int) -> str:
-    """``x**n`` by repeated squaring, for ``|n| <= 1024``; 1 is divided by it for a negative n.
+    """``x**n`` by repeated squaring, for ``|n| <= 1024``.
 
-    Every product is rounded, which adds up to ``|n|`` ulps. A power that overflows has a reciprocal
-    of 0, even if the exact one is a subnormal number.
+    Every product is rounded, which adds up to ``|n|`` ulps. For a negative n, 1 is divided by half
+    of the power and then by the other half: where one of them leaves the range, ``x**n`` is 0 or
+    infinite, and where ``x**-n`` does, it may be a number.
     """
     if abs(n) > LARGEST_PLAIN:
         return expansions.powi(b, x, n)
-    if n <= 0:
-        power = plain(b, x, -n) if n else b.constant(1.0)
-        return expansions.quotient(b, b.constant(1.0), power) if n else power
+    if n == 0:
+        return b.constant(1.0)
+    if n > 0:
+        return _products(b, x, n)
+    result = b.constant(1.0)
+    for part in (-n - -n // 2, -n // 2):
+        if part:
+            result = expansions.quotient(b, result, _products(b, x, part))
+    return result
+
+
+def _products(b: Block, x: str, n: int) -> str:
+    """``x**n`` for n > 0."""
     result, square = "", x
     for bit in reversed(bin(n)[2:]):
         if bit == "1":
