@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
 from alkahest._plugins import calls
 from alkahest.errors import InputError, PluginError
+from alkahest.forks import ForkSafeLock
 from alkahest.splitting import ALL, SplitEvaluator
 
 if TYPE_CHECKING:
@@ -20,18 +19,8 @@ if TYPE_CHECKING:
     from alkahest.program import Program
     from alkahest.rules import Rules
 
-# One lock for every executable: making an evaluator touches no device, and a single lock can be
-# replaced in a forked child, where another thread may have held it at the moment of the fork.
-_building = threading.RLock()
-
-
-def _renew_lock() -> None:
-    global _building
-    _building = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
+# One lock for every executable, since making an evaluator touches no device.
+_building = ForkSafeLock()
 
 
 class Executable:

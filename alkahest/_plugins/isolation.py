@@ -9,7 +9,6 @@ about plugins in the middle of it gets an error instead of a recursion or a dead
 from __future__ import annotations
 
 import sys
-import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from typing import TextIO, TypeVar
 import attrs
 
 from alkahest.errors import PluginError
+from alkahest.forks import ForkSafeLock
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ def refuse_reentry() -> None:
         )
 
 
-_divert_lock = threading.Lock()
+_divert_lock = ForkSafeLock()
 _diverted = 0
 _real_stdout: TextIO | None = None
 

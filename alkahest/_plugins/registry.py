@@ -9,7 +9,6 @@ an immutable snapshot that is replaced whole.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -37,6 +36,7 @@ from alkahest._plugins.questions import (
 from alkahest._plugins.records import PluginRecord, Snapshot
 from alkahest._plugins.registration import Roll
 from alkahest.errors import PluginError
+from alkahest.forks import ForkSafeLock
 from alkahest.plugin import BackendInfo, Probe, Support
 
 
@@ -54,7 +54,7 @@ class Registry:
     """Loads plugins on the first question and answers what is reachable; safe from any thread."""
 
     def __init__(self, find: Callable[[], Sequence[Candidate]] = discover) -> None:
-        self._lock = threading.RLock()
+        self._lock = ForkSafeLock()
         self._find = find
         self._registered: tuple[Candidate, ...] = ()
         self._state: _State | None = None

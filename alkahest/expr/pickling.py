@@ -10,28 +10,29 @@ separately, meets in one pool again.
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from alkahest.expr.heads import LEAVES
 from alkahest.expr.walk import postorder
+from alkahest.forks import ForkSafeLock
 
 if TYPE_CHECKING:
     from alkahest.expr.nodes import Expr
     from alkahest.expr.pool import ExprPool
 
 _pools: weakref.WeakValueDictionary[bytes, ExprPool] = weakref.WeakValueDictionary()
-_lock = threading.Lock()
+_lock = ForkSafeLock()
 
 
 def token_of(pool: ExprPool) -> bytes:
     """The token that stands for ``pool`` in pickles."""
     with _lock:
         if pool._token is None:
-            pool._token = os.urandom(16)
-            _pools[pool._token] = pool
+            token = os.urandom(16)
+            _pools[token] = pool
+            pool._token = token
         return pool._token
 
 

@@ -30,6 +30,7 @@ FOR_PLUGINS = (
     "alkahest.compiled",
     "alkahest.errors",
     "alkahest.expr",
+    "alkahest.forks",
     "alkahest.ops",
     "alkahest.plugin",
     "alkahest.program",

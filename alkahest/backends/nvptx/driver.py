@@ -12,13 +12,13 @@ import ctypes
 import importlib.util
 import os
 import sys
-import threading
 from typing import Any
 
 import attrs
 
 from alkahest.backends.nvptx import faults, targets
 from alkahest.errors import CudaError, install
+from alkahest.forks import ForkSafeLock
 
 OLDEST_DRIVER = 12000
 """Lowest ``cuDriverGetVersion`` with the calls that cuda.core makes (libraries, launch records)."""
@@ -67,20 +67,10 @@ class Status:
     library: str = ""
 
 
-_lock = threading.Lock()
+_lock = ForkSafeLock()
 _started: Status | None = None
 _started_in: int | None = None
 _takes_code = False
-
-
-def _renew_lock() -> None:
-    """In a forked child: another thread may have held the lock at the moment of the fork."""
-    global _lock
-    _lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def started() -> Status:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import threading
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -143,7 +142,6 @@ class Libdevice:
         """
         binding = llvm()
         self.path = path
-        self._lock = threading.Lock()
         try:
             self._context = binding.create_context()
             self._module = binding.parse_bitcode(path.read_bytes(), context=self._context)
@@ -218,11 +216,10 @@ class Libdevice:
 
     def _text(self, name: str) -> str:
         """A function or global as text without metadata and attribute groups."""
-        with self._lock:
-            if name not in self._texts:
-                value = self._functions.get(name) or self._globals[name]
-                self._texts[name] = _plain(str(value))
-            return self._texts[name]
+        if name not in self._texts:
+            value = self._functions.get(name) or self._globals[name]
+            self._texts[name] = _plain(str(value))
+        return self._texts[name]
 
 
 @lru_cache(maxsize=4)

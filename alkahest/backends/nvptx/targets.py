@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from functools import cache
 from typing import Any
 
 from alkahest.errors import CudaError, InputError
@@ -54,9 +54,6 @@ _DRIVERS = (
     (10010, 64),
     (10000, 63),
 )
-
-_lock = threading.Lock()
-_initialised = False
 
 
 def supported() -> tuple[str, ...]:
@@ -144,21 +141,23 @@ def llvm() -> Any:
     Raises:
         CudaError: E-CUDA-001 where llvmlite is missing or was built without the target.
     """
-    global _initialised
     try:
         from llvmlite import binding
     except ImportError as error:
         raise CudaError("E-CUDA-001", f"llvmlite cannot be imported: {error}") from error
-    with _lock:
-        if not _initialised:
-            binding.initialize_all_targets()
-            binding.initialize_all_asmprinters()
-            _initialised = True
+    _initialise(binding)
     try:
         binding.Target.from_triple(TRIPLE)
     except RuntimeError as error:
         raise CudaError("E-CUDA-001", f"LLVM has no NVPTX target: {error}") from error
     return binding
+
+
+@cache
+def _initialise(binding: Any) -> None:
+    """Make every target known; harmless where two threads do."""
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
 
 
 def machine(target: str, level: int) -> Any:
