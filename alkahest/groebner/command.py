@@ -6,7 +6,9 @@ import argparse
 import os
 import sys
 import tempfile
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,9 @@ from alkahest.groebner.formats import READERS, WRITERS, System, field_named, for
 
 if TYPE_CHECKING:
     from alkahest.groebner.engine.records import Progress
+
+PATIENCE = 2.0
+"""Seconds before a terminal is told how far a computation is."""
 
 _EXAMPLES = """\
 examples:
@@ -76,16 +81,31 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--deadline", type=float, metavar="SECONDS", help="stop after that time")
     parser.add_argument("--memory", type=_bytes, metavar="SIZE", help="for instance 500M or 4G")
     parser.add_argument("--seed", type=int, help="of the random choices")
-    parser.add_argument("--progress", action="store_true", help="show rounds on standard error")
+    parser.add_argument(
+        "--progress",
+        action="store_true",
+        help="list all rounds on standard error; a terminal shows the last one anyway",
+    )
 
 
 def settings_of(options: argparse.Namespace) -> dict[str, Any]:
     """The keyword arguments of a computation."""
     names = ("certify", "device", "fallback", "deadline", "memory", "seed")
     chosen: dict[str, Any] = {name: getattr(options, name) for name in names}
-    if options.progress:
-        chosen["progress"] = _show
     return chosen
+
+
+@contextmanager
+def progress_of(options: argparse.Namespace) -> Iterator[Callable[[Progress], None] | None]:
+    """What is told about rounds: all of them where asked for, else a terminal's last line."""
+    if options.progress or not sys.stderr.isatty():
+        yield _show if options.progress else None
+        return
+    line = _StatusLine()
+    try:
+        yield line.show
+    finally:
+        line.clear()
 
 
 def run(options: argparse.Namespace) -> int:
@@ -96,14 +116,16 @@ def run(options: argparse.Namespace) -> int:
         SolverError and others: see :meth:`GroebnerBasis.compute`.
     """
     system = read_file(options)
-    basis = GroebnerBasis.compute(
-        system.polynomials,
-        system.chosen_variables(),
-        options.order or system.order or "grevlex",
-        system.field,
-        exact_floats=options.exact_floats,
-        **settings_of(options),
-    )
+    with progress_of(options) as progress:
+        basis = GroebnerBasis.compute(
+            system.polynomials,
+            system.chosen_variables(),
+            options.order or system.order or "grevlex",
+            system.field,
+            exact_floats=options.exact_floats,
+            progress=progress,
+            **settings_of(options),
+        )
     if options.eliminate:
         basis = basis.eliminate(options.eliminate)
     if options.report:
@@ -174,12 +196,34 @@ def write(path: str, text: str) -> None:
 
 
 def _show(progress: Progress) -> None:
+    print(_described(progress), file=sys.stderr)
+
+
+def _described(progress: Progress) -> str:
     degree = f", degree {progress.degree}" if progress.degree else ""
-    print(
+    return (
         f"{progress.phase} {progress.step}{degree}: {progress.basis} elements, "
-        f"{progress.pairs} pairs left",
-        file=sys.stderr,
+        f"{progress.pairs} pairs left"
     )
+
+
+class _StatusLine:
+    """The round that a computation is in, on one line of a terminal, from two seconds on."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._shown = False
+
+    def show(self, progress: Progress) -> None:
+        """Show this round in the place of the last."""
+        if time.monotonic() - self._began >= PATIENCE:
+            self._shown = True
+            print(f"\r{_described(progress):<79.79}", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Leave an empty line to write on."""
+        if self._shown:
+            print(f"\r{'':79}\r", end="", file=sys.stderr, flush=True)
 
 
 def _bytes(text: str) -> int:

@@ -8,7 +8,14 @@ import sys
 from typing import Any
 
 from alkahest.errors import SolverError
-from alkahest.groebner.command import add_input, add_settings, read_file, settings_of, write
+from alkahest.groebner.command import (
+    add_input,
+    add_settings,
+    progress_of,
+    read_file,
+    settings_of,
+    write,
+)
 from alkahest.groebner.enclosures import Coordinate, Interval
 from alkahest.groebner.fields import QQ
 from alkahest.groebner.solving import Solutions, solve
@@ -48,14 +55,16 @@ def run(options: argparse.Namespace) -> int:
         raise SolverError(
             "E-SOLVE-007", f"systems are solved over the rationals, not over {system.field}"
         )
-    solutions = solve(
-        system.polynomials,
-        system.chosen_variables(),
-        options.domain,
-        digits=options.digits,
-        exact_floats=options.exact_floats,
-        **settings_of(options),
-    )
+    with progress_of(options) as progress:
+        solutions = solve(
+            system.polynomials,
+            system.chosen_variables(),
+            options.domain,
+            digits=options.digits,
+            exact_floats=options.exact_floats,
+            progress=progress,
+            **settings_of(options),
+        )
     write(options.output, _json(solutions) if options.json else _lines(solutions, options.digits))
     kind = "real solutions" if options.domain == "real" else "solutions"
     print(f"{len(solutions)} {kind}, {solutions.certainty}", file=sys.stderr)

@@ -75,6 +75,22 @@ def test_report_and_progress_go_to_standard_error(run):
     assert out.startswith("# vars")
 
 
+@pytest.mark.parametrize("command", ["groebner", "solve"])
+def test_a_terminal_is_told_the_round_after_a_while_and_left_clean(run, monkeypatch, command):
+    from alkahest.groebner import command as module
+
+    quiet = run(command, "-", stdin=SYSTEM)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert run(command, "-", stdin=SYSTEM) == quiet  # it was quick
+    monkeypatch.setattr(module, "PATIENCE", 0.0)
+    code, out, err = run(command, "-", stdin=SYSTEM)
+    assert (code, out) == quiet[:2]
+    lines = err.removesuffix(quiet[2]).split("\r")
+    assert "elements" in err
+    assert lines[-2:] == [" " * 79, ""]
+    assert all(len(line) == 79 for line in lines[1:-1])
+
+
 def test_solutions_are_lines_or_boxes(run):
     code, out, err = run("solve", "-", stdin=SYSTEM)
     assert (code, out) == (0, "x = -sqrt(2)/2, y = -sqrt(2)/2\nx = sqrt(2)/2, y = sqrt(2)/2\n")
