@@ -278,16 +278,14 @@ class CompiledFn:
         """Order of the highest derivative that calls return."""
         return 0 if self._layout is None else self._layout.order
 
-    def settle(self) -> None:
+    def settle(self, device: int | str | None = None) -> None:
         """Do now what the backend would put off until a later call, such as compiling."""
-        self._evaluation.first.settle(self.device)
+        self._evaluation.first.settle(self.device if device is None else device)
 
     @property
     def runs_on_host(self) -> bool:
         """Whether host columns are evaluated there, where no other backend is predicted better."""
         return self._evaluation.first.on_host
-
-    # What NumPy's ufuncs have too
 
     __name__ = "compiled_function"
     signature = None
@@ -386,13 +384,14 @@ class CompiledFn:
             if result is not NotImplemented:
                 return result
         if has_dask((*columns, where)):
-            return evaluation.evaluate_dask(self, columns, True, out, where)
+            options = {"out": out, "n": n, "stream": stream, "threads": threads}
+            return evaluation.evaluate_dask(self, columns, True, where, options)
         if self._is_like_a_ufunc:
             result = evaluation.take_over(self, columns, out, where, n, stream, threads)
             if result is not NotImplemented:
                 return result
         if where is not True:
-            return evaluation.evaluate_where(columns, where, out, n, threads, self.device)
+            return evaluation.evaluate_where(columns, where, out, n, stream, threads, self.device)
         return evaluation.evaluate(columns, True, out, n, stream, threads, self.device)
 
     def call_batch(
@@ -451,9 +450,9 @@ class CompiledFn:
         check_columns(columns)
         columns = tuple(columns)
         if has_dask(columns):
-            if spread is not None:
-                raise spread.refusal()
-            return self._evaluation.evaluate_dask(self, columns, False, out, True)
+            options = {"out": out, "n": n, "stream": stream, "threads": threads}
+            options |= {"device": device, "executor": executor}
+            return self._evaluation.evaluate_dask(self, columns, False, True, options)
         return self._evaluation.evaluate(columns, False, out, n, stream, threads, where, spread)
 
     def evaluate_batch(

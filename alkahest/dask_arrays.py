@@ -8,7 +8,7 @@ lost with a worker is computed again by another.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -125,14 +125,25 @@ def _with_axes(arrays: Sequence[Any]) -> list[Any]:
     return pairs
 
 
-def refuse_out(out: Any) -> None:
-    """Refuse ``out=`` with Dask arrays, with E-INPUT-009."""
-    if out is not None:
-        raise InputError(
-            "E-INPUT-009",
-            "out= has memory to be filled now, and Dask arrays are computed later",
-            remediation="Leave out= out; dask.array.store(result, target) fills memory or a file.",
-        )
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse options of a call that mean nothing where Dask's scheduler computes, and later.
+
+    Raises:
+        InputError: E-INPUT-009 for ``out``, E-INPUT-011 for any other that is not None.
+    """
+    for name, value in options.items():
+        if name == "out" and value is not None:
+            raise InputError(
+                "E-INPUT-009",
+                "out= has memory to be filled now, and Dask arrays are computed later",
+                remediation="Leave out= out; dask.array.store(result, target) fills memory or files.",
+            )
+        if value is not None:
+            raise InputError(
+                "E-INPUT-011",
+                f"{name}= has no meaning for Dask arrays, which Dask's scheduler computes",
+                remediation=f"Leave {name}= out.",
+            )
 
 
 def _checked(value: Any, position: int, rules: Rules) -> Any:
@@ -159,4 +170,4 @@ def _pick(results: tuple[Any, ...], *, which: int) -> Any:
     return results[which]
 
 
-__all__ = ["evaluate", "refuse_out"]
+__all__ = ["check_options", "evaluate"]

@@ -197,12 +197,17 @@ class Evaluation:
         return arrays
 
     def evaluate_dask(
-        self, function: CompiledFn, columns: Sequence[Any], broadcast: bool, out: Any, where: Any
+        self,
+        function: CompiledFn,
+        columns: Sequence[Any],
+        broadcast: bool,
+        where: Any,
+        options: Mapping[str, Any],
     ) -> Any:
         """A call on Dask arrays; see :func:`alkahest.dask_arrays.evaluate`."""
         from alkahest import dask_arrays
 
-        dask_arrays.refuse_out(out)
+        dask_arrays.check_options(options)
         return dask_arrays.evaluate(
             function,
             columns,
@@ -219,6 +224,7 @@ class Evaluation:
         where: Any,
         out: Any,
         n: int | None,
+        stream: Any,
         threads: int | None,
         device: int | str | None,
     ) -> Any:
@@ -235,6 +241,7 @@ class Evaluation:
             layout=self._layout,
             out=out,
             n=n,
+            stream=stream,
             threads=threads,
             run=lambda batch: self.run(batch, device),
         )

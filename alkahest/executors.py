@@ -100,14 +100,6 @@ class Spread:
             progress=progress,
         )
 
-    def refusal(self) -> InputError:
-        """The error of Dask arrays, which a scheduler of their own computes."""
-        return InputError(
-            "E-INPUT-011",
-            "a Dask array is computed by Dask's scheduler, not by executor=",
-            remediation="Leave executor= out.",
-        )
-
     def evaluate(
         self, batch: Batch, dtypes: Iterable[np.dtype[Any]], device: int | str | None
     ) -> tuple[tuple[NDArray[Any], ...], list[Mapping[str, Any]]]:
@@ -191,7 +183,7 @@ def evaluate_part(
     import numpy as np
 
     start = perf_counter()
-    function.settle()  # parts from different processes are to come out of the same code
+    function.settle(device)  # parts from different processes are to come out of the same code
     batch = Batch(
         columns=tuple(c if c.ndim else np.broadcast_to(c, n) for c in columns),
         n=n,

@@ -26,6 +26,7 @@ def evaluate_where(
     layout: Layout | None,
     out: Any,
     n: int | None,
+    stream: Any,
     threads: int | None,
     run: Callable[[Batch], tuple[NDArray[Any], ...]],
 ) -> tuple[Any, ...]:
@@ -38,7 +39,7 @@ def evaluate_where(
         where: bool, of a shape that broadcasts to the result's.
         rules: the program's.
         layout: how the outputs form value and derivatives, or None.
-        out, n, threads: as for a call.
+        out, n, stream, threads: as for a call.
         run: gives the program's outputs for a batch.
 
     Raises:
@@ -49,7 +50,9 @@ def evaluate_where(
     if layout is not None and out is not None:
         arrays = layout.check(out)
         rows = layout.rows(arrays, rules.outputs)
-    prepared = prepare(columns, rules, broadcast=True, out=rows, n=n, threads=threads)
+    prepared = prepare(
+        columns, rules, broadcast=True, out=rows, n=n, stream=stream, threads=threads
+    )
     condition = np.asarray(where)
     check_condition(condition, prepared.shape)
     chosen = np.broadcast_to(condition, prepared.shape)

@@ -96,5 +96,7 @@ def test_columns_and_out_are_checked_as_ever() -> None:
     fn = compile_expr(x + y, [x, y])
     with refused("E-INPUT-001"):
         fn(1.0, where=True and np.True_)
+    with refused("E-INPUT-011", "takes no stream="):
+        fn(np.zeros(3), 1.0, where=np.ones(3, bool), stream=7)
     with refused("E-INPUT-009", "shape (2,)"):
         fn(np.zeros(3), 1.0, where=np.ones(3, bool), out=np.zeros(2))

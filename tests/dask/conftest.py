@@ -20,7 +20,7 @@ class Prepared(WorkerPlugin):
 @pytest.fixture(scope="session")
 def client() -> Iterator[Client]:
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         client.register_plugin(Prepared())

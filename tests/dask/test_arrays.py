@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -156,8 +157,13 @@ def test_what_does_not_fit_is_refused_at_once(fn: CompiledFn) -> None:
         fn(XS.astype("datetime64[s]"), 1.0)
     with refused("E-INPUT-009", "Dask"):
         fn(XS, YS, out=np.zeros(1001))
-    with refused("E-INPUT-011", "Dask's scheduler"), dask.config.set(scheduler="threads"):
-        from concurrent.futures import ThreadPoolExecutor
 
-        with ThreadPoolExecutor(1) as threads:
-            fn.call_batch([XS, YS], executor=threads)
+
+@pytest.mark.parametrize(
+    "options", [{"executor": ThreadPoolExecutor(1)}, {"threads": 2}, {"n": 1001}, {"device": 0}]
+)
+def test_options_that_dask_s_scheduler_decides_are_refused(
+    fn: CompiledFn, options: dict[str, Any]
+) -> None:
+    with refused("E-INPUT-011", f"{next(iter(options))}= has no meaning", "Dask's scheduler"):
+        fn.call_batch([XS, YS], **options)
