@@ -15,37 +15,10 @@ import attrs
 from alkahest.backends.nvptx import accuracy, expansions, powers
 from alkahest.ops import DTYPES as ALL_DTYPES
 from alkahest.plugin import Support
+from alkahest.program.llvm_rows import Compare, Intrinsic, Logic, Opcode
 
 DTYPES = frozenset({"float64", "float32"})
 """What rows are written for; complex programs are split into real ones first."""
-
-
-@attrs.frozen
-class Opcode:
-    """An LLVM instruction on operands of the result's type."""
-
-    name: str
-
-
-@attrs.frozen
-class Compare:
-    """``fcmp`` with this predicate; the ordered ones are false for nan."""
-
-    predicate: str
-
-
-@attrs.frozen
-class Logic:
-    """An LLVM instruction on truth values (``i1``)."""
-
-    name: str
-
-
-@attrs.frozen
-class Intrinsic:
-    """An LLVM intrinsic, without the type suffix."""
-
-    name: str
 
 
 @attrs.frozen

@@ -145,7 +145,7 @@ def llvm() -> Any:
         from llvmlite import binding
     except ImportError as error:
         raise CudaError("E-CUDA-001", f"llvmlite cannot be imported: {error}") from error
-    _initialise(binding)
+    _initialise()
     try:
         binding.Target.from_triple(TRIPLE)
     except RuntimeError as error:
@@ -154,8 +154,10 @@ def llvm() -> Any:
 
 
 @cache
-def _initialise(binding: Any) -> None:
+def _initialise() -> None:
     """Make every target known; harmless where two threads do."""
+    from llvmlite import binding
+
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from alkahest.backends.nvptx import coefficients as table
 from alkahest.backends.nvptx.mathcode import MAGIC, PAIR, SIGN, Code
+from alkahest.program.far_angles import TWO_OVER_PI_WORDS
 
 
 def sincos_near(code: Code) -> None:
@@ -100,8 +101,8 @@ def sincos_far(code: Code) -> None:
     modulo 4. Of m*W the upper 128 bits are computed. The two highest, rounded, are the quadrant,
     the others a signed fraction of one, whose first 64 significant bits give r. sin is odd.
     """
-    size = len(table.TWO_OVER_PI_WORDS)
-    words = ", ".join(f"i64 {word}" for word in table.TWO_OVER_PI_WORDS)
+    size = len(TWO_OVER_PI_WORDS)
+    words = ", ".join(f"i64 {word}" for word in TWO_OVER_PI_WORDS)
     code.before.append(f"@ak.bits = internal addrspace(1) constant [{size} x i64] [{words}]")
     code.emit(f"""
         %bits = bitcast double %x to i64

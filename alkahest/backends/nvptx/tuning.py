@@ -56,6 +56,7 @@ class Kernel(Protocol):
 
     def seconds(self, threads: int) -> float:
         """Time of one launch over columns that fill the device, in blocks of ``threads``."""
+        ...
 
 
 Build = Callable[[Program, int], Kernel]

@@ -8,22 +8,12 @@ from typing import Protocol
 from alkahest.backends.nvptx.block import TYPES, Block
 from alkahest.backends.nvptx.doubts import Doubts
 from alkahest.backends.nvptx.layout import Layout
-from alkahest.backends.nvptx.lowerings import (
-    LOWERINGS,
-    Compare,
-    Expansion,
-    Intrinsic,
-    Library,
-    Logic,
-    Opcode,
-    Own,
-    Row,
-    Shared,
-)
+from alkahest.backends.nvptx.lowerings import LOWERINGS, Expansion, Library, Own, Row, Shared
 from alkahest.backends.nvptx.mathcode import PAIR
 from alkahest.errors import CudaError
 from alkahest.ops import Kind
 from alkahest.program import Instruction, Program
+from alkahest.program.llvm_rows import Compare, Intrinsic, Logic, Opcode
 
 
 class Values(Protocol):

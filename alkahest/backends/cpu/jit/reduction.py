@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from alkahest.backends.cpu.jit import coefficients as table
 from alkahest.backends.cpu.jit.lanes import Lanes, Value
+from alkahest.program.far_angles import TWO_OVER_PI_WORDS
 
 _NAME = "ak.reduced"
 _RESULT = "{ i64, double, double }"
@@ -41,8 +42,8 @@ def _define(b: Lanes) -> None:
     symbols = b.symbols
     if _NAME in symbols.functions:
         return
-    size = len(table.TWO_OVER_PI_WORDS)
-    words = ", ".join(f"i64 {word}" for word in table.TWO_OVER_PI_WORDS)
+    size = len(TWO_OVER_PI_WORDS)
+    words = ", ".join(f"i64 {word}" for word in TWO_OVER_PI_WORDS)
     symbols.globals["ak.bits"] = f"@ak.bits = internal constant [{size} x i64] [{words}], align 64"
     for name, kinds in _INTRINSICS.items():
         symbols.declarations[name] = (

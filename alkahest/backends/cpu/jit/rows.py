@@ -23,34 +23,7 @@ from alkahest.backends.cpu.jit import (
 from alkahest.backends.cpu.jit.functions import Function, only
 from alkahest.backends.cpu.jit.host import HostTarget
 from alkahest.backends.cpu.jit.lanes import Lanes, Value
-
-
-@attrs.frozen
-class Opcode:
-    """An LLVM instruction on numbers."""
-
-    name: str
-
-
-@attrs.frozen
-class Compare:
-    """``fcmp`` with this predicate; the ordered ones are false for nan."""
-
-    predicate: str
-
-
-@attrs.frozen
-class Logic:
-    """An LLVM instruction on truth values."""
-
-    name: str
-
-
-@attrs.frozen
-class Intrinsic:
-    """An LLVM intrinsic, without the type suffix."""
-
-    name: str
+from alkahest.program.llvm_rows import Compare, Intrinsic, Logic, Opcode
 
 
 @attrs.frozen
