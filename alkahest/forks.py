@@ -47,7 +47,7 @@ def _renew_all() -> None:
         lock.renew()
 
 
-_held: list[AbstractContextManager[Any]] = []
+_forking = threading.local()
 
 
 def _begin() -> None:
@@ -58,13 +58,13 @@ def _begin() -> None:
     """
     library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
     lock = getattr(library, "_lock", None)  # llvmlite has no public name for it
-    held = nullcontext() if lock is None else lock
+    held: AbstractContextManager[Any] = nullcontext() if lock is None else lock
     held.__enter__()
-    _held.append(held)
+    _forking.held = held
 
 
 def _end() -> None:
-    _held.pop().__exit__(None, None, None)
+    _forking.held.__exit__(None, None, None)
 
 
 def _end_in_child() -> None:

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from alkahest import forks
 from alkahest._plugins import isolation
 from alkahest._plugins.registry import registry
 from alkahest.expr import ExprPool, pickling
@@ -130,5 +129,4 @@ def test_a_fork_waits_until_no_other_thread_is_in_llvm(monkeypatch: pytest.Monke
         order.append("forked")
         timer.join()
     assert order == ["let go", "forked"]
-    assert take()
-    assert forks._held == []
+    assert not lock._is_owned()  # type: ignore[attr-defined]  # no stub has it

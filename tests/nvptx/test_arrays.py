@@ -430,6 +430,29 @@ def test_launches_are_remembered_by_address_and_not_without_end(two_gpus: FakeGp
     assert two_gpus.ask(code) == [True, True, 44, True, 44, 500, 45]
 
 
+def test_elements_that_are_not_aligned_are_refused_by_quick_calls_too(
+    two_gpus: FakeGpuChild,
+) -> None:
+    code = SETUP + (
+        "names = ak.symbols('a b c d e')\n"
+        "fn = ak.compile_cuda(sum((k*s for k, s in enumerate(names[1:], 2)), names[0]), names)\n"
+        "result = [fn.artifact.metadata['points']]\n"
+        "memory = np.zeros(8*1000 + 4, np.uint8)\n"
+        "with fake.installed(cupy):\n"
+        "    columns = [cupy.asarray(XS) for _ in names]\n"
+        "    result += [bool(np.array_equal(fn(*columns).values, 15*XS)) for _ in range(2)]\n"
+        "    columns[1] = cupy.asarray(XS)\n"
+        "    columns[1].values = memory[4:].view(float)\n"
+        "    columns[1].data.ptr = memory.ctypes.data + 4\n"
+        "    try: fn(*columns)\n"
+        "    except ak.AlkahestError as error: result += [error.code, error.message]\n"
+    )
+    assert two_gpus.ask(code) == [
+        *(1, True, True, "E-INPUT-003"),
+        "column 1 ('b') is not aligned to the 8 bytes of float64",
+    ]
+
+
 # Addresses
 
 

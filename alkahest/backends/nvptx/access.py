@@ -116,11 +116,10 @@ class Access:
 
     @property
     def alignment(self) -> int:
-        """Bytes that the addresses of the plain kernel are multiples of, where they must be."""
+        """Bytes that the addresses of the plain kernel are multiples of."""
         if self.points > 1:
             return ALIGNMENT
-        sizes = [SIZES[dtype] for dtype, _ in self.columns if dtype.startswith("complex")]
-        return max(sizes, default=1)
+        return max((SIZES[dtype] for dtype, _ in self.columns), default=1)
 
     @cached_property
     def packing(self) -> struct.Struct:
