@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Sequence
 from itertools import groupby
@@ -171,7 +172,9 @@ def crossover(work: Work, host: Model, other: Model) -> int | None:
     if near >= 0:
         return 1 if far >= 0 else None
     slope = (far - near) / _FAR
-    return None if slope <= 0 else int(-near / slope) + 1
+    if not (slope > 0 and math.isfinite(near / slope)):  # what a file holds may overflow
+        return None
+    return int(-near / slope) + 1
 
 
 def _print(calibration: Calibration, place: str | None, as_json: bool) -> None:

@@ -192,8 +192,10 @@ def model(call: float, point: float) -> Model:
         ((0.0, 1.0), (100.0, 1.0), None),
         ((1000.0, 1.0), (1.0, 0.5), 1),
         ((1000.0, 1.0), (1.0, 2.0), None),
+        ((0.0, 1e308), (0.0, 1e308), None),
+        ((1e308, 1e308), (1e308, 1.0), 1),
     ],
-    ids=["later", "never", "at once", "only short ones"],
+    ids=["later", "never", "at once", "only short ones", "overflow", "overflow on one side"],
 )
 def test_the_crossover_is_where_the_margin_is_reached(
     host: tuple[float, float], other: tuple[float, float], points: int | None
