@@ -70,7 +70,7 @@ class Evaluation:
             CodegenError: E-JIT-004, E-JIT-009 when no backend fits.
             AlkahestError: what the backend refuses, under its own code.
         """
-        from alkahest import columns, overrides
+        from alkahest import array_calls, columns, overrides
         from alkahest.device_calls import DeviceCall
 
         def compile_for(info: BackendInfo) -> Executable:
@@ -91,6 +91,9 @@ class Evaluation:
         self._fast_batch = columns.fast_batch
         self._device_call = DeviceCall
         self.take_over = overrides.call
+        self._first_array = array_calls.first_of
+        # Under "auto" arrays of a library are read where they are, by whichever backend can.
+        self._libraries = () if self.is_automatic else self.first.libraries
         self._calls = threading.local()
         self._fast: dict[int | str | None, tuple[Callable[..., Any], str, str]] = {}
         if self.first.on_host:
@@ -161,6 +164,15 @@ class Evaluation:
             AlkahestError: what the backend or the device refuses.
         """
         placement, rules, layout = HOST, self._rules, self._layout
+        if (
+            self._libraries
+            and spread is None
+            and self._first_array(columns, self._libraries) is not None
+        ):
+            call = self._device_call(
+                columns, rules, layout, broadcast, out, n, stream, threads, device
+            )
+            return self._evaluate_arrays(call)
         if self._automatic is not None or device == ALL or rules.placement != HOST or spread:
             placement = placement_of(
                 [*columns, *(out if isinstance(out, (list, tuple)) else [out])]
@@ -269,6 +281,13 @@ class Evaluation:
         if fast is not None and layout is None:
             self._fast[device] = fast, executable.backend, reason
         return queued.results[0] if self._single and layout is None else queued.results
+
+    def _evaluate_arrays(self, call: DeviceCall) -> Any:
+        """Evaluate with arrays of a library that the backend takes as they are."""
+        first, device = self.first, call.device
+        results, n, seconds, facts = first.evaluate_arrays(call)
+        self._calls.last = first.backend, _BY_NAME, device, n, seconds, facts
+        return results[0] if self._single and self._layout is None else results
 
     def run(
         self, batch: Batch, device: int | str | None, placement: str = HOST

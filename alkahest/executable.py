@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from alkahest.device_calls import DeviceCall, Queued
-    from alkahest.plugin import Artifact, BackendInfo, Batch, DeviceEvaluator, Evaluator
+    from alkahest.plugin import (
+        ArrayEvaluator,
+        Artifact,
+        BackendInfo,
+        Batch,
+        DeviceEvaluator,
+        Evaluator,
+    )
     from alkahest.program import Program
     from alkahest.rules import Rules
 
@@ -31,6 +38,7 @@ class Executable:
         artifact: the code that it generated.
         rules: what the program and the backend ask of the columns.
         on_host: whether the backend reads columns in host memory without a copy.
+        libraries: whose arrays the backend takes as they are.
     """
 
     def __init__(
@@ -51,6 +59,7 @@ class Executable:
 
         self.backend = info.name
         self.on_host = info.placement == "host"
+        self.libraries = info.arrays
         self.artifact: Artifact = calls.codegen(info.name, program, target, options)
         self.rules: Rules = Rules.of(
             program, casting=casting, backend=info.name, placement=info.placement
@@ -109,6 +118,30 @@ class Executable:
         start = perf_counter()
         queued = queue(call, cast("DeviceEvaluator", evaluator))
         return queued, perf_counter() - start, getattr(evaluator, "fast_call", None)
+
+    def evaluate_arrays(
+        self, call: DeviceCall
+    ) -> tuple[tuple[Any, ...], int, float, Mapping[str, Any]]:
+        """A call with arrays of :attr:`libraries`: results, points, seconds, the report.
+
+        Raises:
+            PluginError: E-PLUGIN-003, the backend says that it takes such arrays and does not.
+            AlkahestError: see :func:`alkahest.array_calls.prepare`.
+        """
+        from alkahest.array_calls import prepare
+
+        start = perf_counter()
+        prepared = prepare(call, self.libraries)
+        evaluator = self._evaluators.get(call.device) or self.prepare(call.device)
+        if not hasattr(evaluator, "evaluate_arrays"):
+            raise PluginError(
+                "E-PLUGIN-003",
+                f"backend {self.backend!r} has no evaluator for arrays of a library",
+                remediation="Report this to the plugin's authors.",
+            )
+        outcome = cast("ArrayEvaluator", evaluator).evaluate_arrays(prepared.batch)
+        results = prepared.finish(outcome)
+        return results, prepared.n, perf_counter() - start, outcome.report
 
     def fast_call(
         self, fallback: Callable[..., Any], single: bool, device: int | str | None

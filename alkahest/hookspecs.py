@@ -64,12 +64,14 @@ def alkahest_make_evaluator(
 
     Must not touch a device: contexts and modules are created by the first ``evaluate``, so that
     code compiles on machines without one. A backend of placement ``"cuda"`` returns a
-    :class:`alkahest.plugin.DeviceEvaluator`, which takes columns where they are.
+    :class:`alkahest.plugin.DeviceEvaluator`, which takes columns where they are; one that names
+    ``arrays`` returns an :class:`alkahest.plugin.ArrayEvaluator`.
 
     Args:
         backend: name of the backend.
         artifact: what :func:`alkahest_codegen` returned, here or in another process.
-        device: ordinal, or None for the backend's default.
+        device: ordinal, or None for the backend's default. A host backend is asked only for
+            devices that :func:`alkahest_devices` lists.
     """
 
 

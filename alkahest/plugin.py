@@ -1,12 +1,16 @@
 """What a plugin author imports: the hook marker, the API number, descriptors and protocols.
 
 A plugin is a light module named by an entry point of the group ``alkahest.backends``. It sets
-``ALKAHEST_PLUGIN_API = 1``, imports nothing but this module and the standard library, and marks
+``ALKAHEST_PLUGIN_API``, imports nothing but this module and the standard library, and marks
 its hooks (:mod:`alkahest.hookspecs`) with :data:`hookimpl`. Everything heavy is imported inside
 the hooks, when they are called.
 
 Descriptors are frozen records. New fields come with defaults; signatures never change within one
-``PLUGIN_API``.
+``PLUGIN_API``. A plugin declares the lowest version that has what it uses:
+
+* 1: everything but what follows;
+* 2: ``BackendInfo.arrays`` with :class:`ArrayEvaluator` and :class:`ArrayBatch`, and
+  ``Support.keeps_subnormals``.
 """
 
 from __future__ import annotations
@@ -24,8 +28,8 @@ if TYPE_CHECKING:
 
     from alkahest.program import Program
 
-PLUGIN_API = 1
-"""Version of the plugin interface; a plugin declares it as ``ALKAHEST_PLUGIN_API``."""
+PLUGIN_API = 2
+"""Newest version of the plugin interface; a plugin declares one as ``ALKAHEST_PLUGIN_API``."""
 
 OLDEST_PLUGIN_API = 1
 """Oldest version that this core still loads."""
@@ -80,10 +84,14 @@ class Support:
     Attributes:
         lowers: operation name -> dtypes it is lowered for.
         refuses: operation name -> reason. An operation in neither table counts as refused.
+        keeps_subnormals: False for a backend that may take subnormal operands and results for
+            zeros of their sign, as processors do in a mode that some libraries switch on. It is
+            the one rule of the operations that a backend need not keep.
     """
 
     lowers: Mapping[str, frozenset[str]]
     refuses: Mapping[str, str] = _EMPTY
+    keeps_subnormals: bool = attrs.field(default=True, validator=attrs.validators.instance_of(bool))
 
 
 @attrs.frozen(kw_only=True)
@@ -101,6 +109,10 @@ class BackendInfo:
         group: several backends may share a group name (``"cpu"``), which then stands for the best
             of them.
         placement: ``"host"`` or ``"cuda"``: where the columns live that it reads without a copy.
+        arrays: top-level modules of the classes of arrays that its evaluators take as they are,
+            wherever they live, when users ask for the backend by name; each evaluator is an
+            :class:`ArrayEvaluator` then. The arrays have ``__array_namespace__``, as the array API
+            standard says.
         refusal_code: code under which this backend's refusals are raised.
         summary: one line for listings.
     """
@@ -112,6 +124,12 @@ class BackendInfo:
     priority: int = 50
     group: str = ""
     placement: str = attrs.field(default="host", validator=attrs.validators.in_(("host", "cuda")))
+    arrays: tuple[str, ...] = attrs.field(
+        default=(),
+        validator=attrs.validators.deep_iterable(
+            attrs.validators.instance_of(str), attrs.validators.instance_of(tuple)
+        ),
+    )
     refusal_code: str = "E-JIT-001"
     summary: str = ""
 
@@ -182,7 +200,8 @@ class Outcome:
     """What an evaluation gave.
 
     Attributes:
-        outputs: one array per program output, shape ``(n,)``; ``batch.out`` where it was given.
+        outputs: one array per program output, shape ``(n,)``; ``batch.out`` where it was given,
+            else new writeable arrays that share no memory with columns or earlier outputs.
         report: JSON-serialisable facts about this call: device, target, chunks, threads.
     """
 
@@ -248,6 +267,20 @@ class DeviceBatch:
         return math.prod(self.shape)
 
 
+@attrs.frozen(kw_only=True, eq=False)
+class ArrayBatch:
+    """Columns as arrays of a library that the backend has named; converted and broadcast by it.
+
+    Attributes:
+        columns: one array per program input, of the program's dtype and of ``shape``. They may
+            stand for values that are not there yet, as in a function that is being traced.
+        shape: of the points.
+    """
+
+    columns: tuple[Any, ...]
+    shape: tuple[int, ...]
+
+
 @runtime_checkable
 class Evaluator(Protocol):
     """Runs one artifact on one device; thread-safe.
@@ -295,6 +328,19 @@ class DeviceEvaluator(Evaluator, Protocol):
 
     def locate(self, pointer: int) -> int:
         """Ordinal of the device that an address belongs to."""
+        ...
+
+
+@runtime_checkable
+class ArrayEvaluator(Evaluator, Protocol):
+    """An evaluator that also takes arrays of the libraries in :attr:`BackendInfo.arrays`.
+
+    Such a call has no ``out=`` and no ``stream=``: the library orders its own work, and the results
+    are new arrays of it.
+    """
+
+    def evaluate_arrays(self, batch: ArrayBatch) -> Outcome:
+        """Every output at every point: arrays of the library, of ``batch.shape``."""
         ...
 
 
@@ -387,6 +433,8 @@ def make_reducer(backend: str, device: int | None) -> object | None:
 __all__ = [
     "OLDEST_PLUGIN_API",
     "PLUGIN_API",
+    "ArrayBatch",
+    "ArrayEvaluator",
     "Artifact",
     "BackendInfo",
     "Batch",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from alkahest._plugins.isolation import Failure, contained
 from alkahest._plugins.records import ActivePlugin, PluginRecord
 from alkahest._plugins.registry import registry
-from alkahest.errors import PluginError, PluginLoadWarning
+from alkahest.errors import InputError, PluginError, PluginLoadWarning
 from alkahest.plugin import Artifact, Command, DeviceInfo, Diagnostic, Estimate, Evaluator, Tuned
 
 if TYPE_CHECKING:
@@ -40,11 +40,17 @@ def codegen(
 def make_evaluator(backend: str, artifact: Artifact, device: int | None) -> Evaluator:
     """Have ``backend`` prepare an artifact for running.
 
+    A host backend is asked only for devices that it has. Others are looked for by the first call,
+    so that code compiles on machines without a device.
+
     Raises:
         KeyError: no backend of that name is loaded.
+        InputError: E-INPUT-011, a host backend has no device with that ordinal.
         PluginError: E-PLUGIN-003 when the plugin returns no evaluator.
         AlkahestError: what the backend refuses, under its own code.
     """
+    if device is not None and registry.snapshot().backends[backend].placement == "host":
+        _check_ordinal(backend, device)
     arguments = {"artifact": artifact, "device": device}
     return _required(backend, "alkahest_make_evaluator", Evaluator, arguments)  # type: ignore[type-abstract]
 
@@ -145,6 +151,18 @@ def diagnostics() -> list[tuple[PluginRecord, Diagnostic]]:
             ]
         found += [(plugin.record, row) for row in rows]
     return found
+
+
+def _check_ordinal(backend: str, device: int) -> None:
+    count = len(devices(backend))
+    if 0 <= device < count:
+        return
+    known = {0: "It has none here.", 1: "Its only device is 0."}
+    raise InputError(
+        "E-INPUT-011",
+        f"backend {backend!r} has no device {device}",
+        remediation=known.get(count, f"Its devices are 0 to {count - 1}."),
+    )
 
 
 def _required(backend: str, hook: str, kind: type[T], arguments: Mapping[str, Any]) -> T:

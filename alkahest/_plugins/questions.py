@@ -6,6 +6,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+import attrs
+
 from alkahest._plugins.builtin import BUILTIN_FEATURES, BuiltinFeature
 from alkahest._plugins.isolation import Failure, contained
 from alkahest._plugins.records import PluginRecord, Snapshot, Status
@@ -61,7 +63,7 @@ def complete_support(info: BackendInfo, owner: PluginRecord) -> Support:
                 lowers[name] = frozenset(dtypes)
         missing = OPS.keys() - lowers.keys() - given.refuses.keys()
         automatic = dict.fromkeys(missing, f"unknown to {owner.origin}")
-        return Support(lowers=lowers, refuses={**automatic, **given.refuses})
+        return attrs.evolve(given, lowers=lowers, refuses={**automatic, **given.refuses})
 
     completed = contained(what, complete)
     if isinstance(completed, Failure):

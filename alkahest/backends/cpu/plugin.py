@@ -159,14 +159,6 @@ def alkahest_codegen(
 @hookimpl
 def alkahest_make_evaluator(backend: str, artifact: Artifact, device: int | None) -> Evaluator:
     """An evaluator for the artifact's program; the only device is 0."""
-    from alkahest.errors import InputError
-
-    if device not in (None, 0):
-        raise InputError(
-            "E-INPUT-011",
-            f"backend {backend!r} has no device {device}",
-            remediation="Its only device is 0.",
-        )
     if backend == _JIT:
         from alkahest.backends.cpu.jit.evaluator import JitEvaluator
         from alkahest.backends.cpu.jit.options import Options

@@ -185,3 +185,22 @@ def test_a_failing_diagnosis_is_a_row_of_its_own_and_others_follow():
     assert (failed.name, failed.ok) == ("plugin a", False)
     assert "alkahest_diagnostics raised RuntimeError: broken" in failed.detail
     assert row is good
+
+
+@pytest.mark.parametrize(
+    ("count", "ordinal", "remedy"),
+    [(0, 0, "none here"), (1, 1, "only device is 0"), (2, 2, "0 to 1"), (2, -1, "0 to 1")],
+)
+def test_a_host_backend_is_never_asked_for_a_device_that_it_does_not_list(count, ordinal, remedy):
+    with isolated_plugins(NullPlugin(devices=count)):
+        artifact = calls.codegen("null", PROGRAM, None, {})
+        with pytest.raises(InputError, match=f"'null' has no device {ordinal}") as caught:
+            calls.make_evaluator("null", artifact, ordinal)
+    assert caught.value.code == "E-INPUT-011"
+    assert remedy in caught.value.remediation
+
+
+def test_a_device_backend_looks_for_its_devices_when_it_is_called():
+    with isolated_plugins(NullPlugin(devices=0, placement="cuda")):
+        artifact = calls.codegen("null", PROGRAM, None, {})
+        assert calls.make_evaluator("null", artifact, 3).device == 3

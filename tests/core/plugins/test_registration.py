@@ -55,7 +55,7 @@ def test_another_interface_version_is_refused_with_both_numbers(site, source, de
     with pytest.warns(PluginLoadWarning, match="incompatible"):
         old, toy = registry.snapshot().records
     assert (old.status, toy.status) == ("incompatible", "active")
-    assert f"ALKAHEST_PLUGIN_API {declared!r} and alkahest 0.1.0 speaks 1" in old.detail
+    assert f"ALKAHEST_PLUGIN_API {declared!r} and alkahest 0.1.0 speaks 1 to 2" in old.detail
     # No command for ourselves: unpinned, the name on the public index is another project's.
     remedy = "upgrade alkahest" if declared == 99 else "pip install --upgrade old-dist"
     assert old.detail.endswith(remedy)
