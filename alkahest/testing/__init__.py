@@ -10,14 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from alkahest.testing.accuracy_conformance import AccuracyConformance
+    from alkahest.testing.batch_conformance import BatchConformance
     from alkahest.testing.conformance import BackendConformance
     from alkahest.testing.plugins import NullPlugin, isolated_plugins
 
-__all__ = ["AccuracyConformance", "BackendConformance", "NullPlugin", "isolated_plugins"]
+__all__ = [
+    "AccuracyConformance",
+    "BackendConformance",
+    "BatchConformance",
+    "NullPlugin",
+    "isolated_plugins",
+]
 
 _HOMES = {
     "AccuracyConformance": "alkahest.testing.accuracy_conformance",
     "BackendConformance": "alkahest.testing.conformance",
+    "BatchConformance": "alkahest.testing.batch_conformance",
     "NullPlugin": "alkahest.testing.plugins",
     "isolated_plugins": "alkahest.testing.plugins",
 }

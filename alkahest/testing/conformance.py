@@ -15,57 +15,26 @@ batches of every shape, refusals by name, threads and pickling. It needs pytest 
 
 from __future__ import annotations
 
-import math
-import os
-import pickle
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from typing import ClassVar
-
 import pytest
 
 import alkahest
 from alkahest._plugins import calls
 from alkahest._plugins.registry import registry
+from alkahest.compiled import CompiledFn
 from alkahest.errors import CODES, AlkahestError, InputError
 from alkahest.ops import DTYPES, OPS
-from alkahest.plugin import Batch, DeviceInfo
-from alkahest.program import Instruction, Program
+from alkahest.plugin import DeviceInfo
+from alkahest.program import Program
 from alkahest.testing.accuracy_conformance import AccuracyConformance
+from alkahest.testing.batch_conformance import BatchConformance
+from alkahest.testing.process_conformance import ProcessConformance
 from alkahest.testing.programs import chain, single
 
-HEAVY_MODULES = ("numpy", "scipy", "llvmlite", "numba", "cuda", "cupy", "torch", "jax")
-SIZES = (1, 2, 31, 32, 33, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 65537)
 
-
-class BackendConformance(AccuracyConformance):
-    """Subclass it, name the backend, run pytest.
-
-    Attributes:
-        plugin_module: the module that the entry point names, or None when there is none.
-    """
-
-    plugin_module: ClassVar[str | None] = None
+class BackendConformance(AccuracyConformance, BatchConformance, ProcessConformance):
+    """Subclass it, name the backend, run pytest."""
 
     # Registration
-
-    def test_importing_the_plugin_loads_nothing_heavy(self) -> None:
-        if self.plugin_module is None:
-            assert self.backend in registry.snapshot().backends
-            return
-        code = (
-            f"import sys, {self.plugin_module}\n"
-            f"print(sorted({set(HEAVY_MODULES)} & {{m.split('.')[0] for m in sys.modules}}))"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert done.stdout.strip() == "[]"
 
     def test_the_description_is_complete(self) -> None:
         info = registry.snapshot().backends[self.backend]
@@ -110,8 +79,6 @@ class BackendConformance(AccuracyConformance):
                 assert self.backend in refusal.message
 
     def _refusal(self, program: Program) -> AlkahestError:
-        from alkahest.compiled import CompiledFn
-
         with pytest.raises(AlkahestError) as caught:
             CompiledFn.from_program(program, backend=self.backend)
         return caught.value
@@ -123,56 +90,6 @@ class BackendConformance(AccuracyConformance):
             return
         (got,) = self.run(program, [0.0, 7.0])
         assert got.tolist() == [2.0, 2.0]
-
-    def test_outputs_may_be_inputs_constants_repeated_or_truth_values(self) -> None:
-        import numpy as np
-
-        program = Program(
-            dtype="float64",
-            inputs=("x", "y"),
-            constants=(2.5,),
-            code=(Instruction("lt", (0, 1)),),
-            outputs=(1, 2, 3, 1),
-        ).verify()
-        y, constant, smaller, again = self.run(program, [1.0, -0.0, math.nan], [2.0, -1.0, 3.0])
-        assert y.tolist() == again.tolist() == [2.0, -1.0, 3.0]
-        assert constant.tolist() == [2.5, 2.5, 2.5]
-        assert smaller.dtype == np.bool_
-        assert smaller.tolist() == [True, False, False]
-
-    # Batches
-
-    def test_every_length_is_computed_to_its_last_point_and_no_further(self) -> None:
-        import numpy as np
-
-        evaluator = self.evaluator(_increment())
-        for n in SIZES:
-            buffer = np.full(n + 16, -7.0)
-            column = np.arange(n, dtype=np.float64)
-            evaluator.evaluate(Batch(columns=(column,), n=n, out=(buffer[8 : n + 8],)))
-            assert (buffer[8 : n + 8] == column + 1).all()
-            assert (buffer[:8] == -7).all()
-            assert (buffer[n + 8 :] == -7).all()
-
-    def test_an_empty_batch_gives_empty_outputs(self) -> None:
-        import numpy as np
-
-        outcome = self.evaluator(_increment()).evaluate(Batch(columns=(np.empty(0),), n=0))
-        assert [o.shape for o in outcome.outputs] == [(0,)]
-
-    def test_strided_reversed_spread_and_read_only_columns_are_read_as_they_are(self) -> None:
-        import numpy as np
-
-        table = np.arange(12.0).reshape(6, 2)
-        frozen = np.arange(6.0)
-        frozen.flags.writeable = False
-        for column in (table[:, 1], table[::-1, 0], np.broadcast_to(3.0, 6), frozen):
-            out = np.empty((6, 2))[:, 0]
-            outcome = self.evaluator(_increment()).evaluate(
-                Batch(columns=(column,), n=6, out=(out,))
-            )
-            assert outcome.outputs[0].tolist() == (column + 1).tolist()
-            assert out.tolist() == (column + 1).tolist()
 
     def test_bad_columns_are_refused_before_anything_runs(self) -> None:
         x, y = alkahest.symbols("x y")
@@ -186,30 +103,3 @@ class BackendConformance(AccuracyConformance):
             with pytest.raises(InputError) as caught:
                 fn.call_batch(columns)
             assert caught.value.code == code
-
-    # Threads and processes
-
-    def test_eight_threads_compile_and_evaluate_at_once(self) -> None:
-        def work(seed: int) -> bool:
-            (got,) = self.run(_increment(), [float(seed)] * 1000)
-            return bool((got == seed + 1).all())
-
-        with ThreadPoolExecutor(8) as threads:
-            assert all(threads.map(work, range(32)))
-
-    def test_a_compiled_function_survives_pickling(self) -> None:
-        x, y = alkahest.symbols("x y")
-        fn = alkahest.compile_expr(x - 2 * y, [y, x], backend=self.backend)
-        copy = pickle.loads(pickle.dumps(fn))
-        assert copy.backend == fn.backend
-        assert copy.program == fn.program
-
-
-def _increment() -> Program:
-    return Program(
-        dtype="float64",
-        inputs=("x",),
-        constants=(1.0,),
-        code=(Instruction("add", (0, 1)),),
-        outputs=(2,),
-    ).verify()

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 DIGITS = 60
 """Decimal digits in which the oracle works; reductions of 1e308 raise it by themselves."""
 
+LEAST_NORMAL = {"float64": 2.0**-1022, "float32": 2.0**-126}
+"""The smallest number of each dtype that is not subnormal."""
+
 Point = tuple[float, ...]
 
 
@@ -77,6 +80,11 @@ def ulp(value: Any, dtype: str = "float64") -> float:
 
     exponent = int(mpmath.floor(mpmath.log(magnitude, 2)))
     return math.ldexp(1.0, max(exponent - precision + 1, least))
+
+
+def is_subnormal(value: Any, dtype: str = "float64") -> bool:
+    """Whether ``value`` is not zero and below the smallest normal number of ``dtype``."""
+    return bool(0 < abs(value) < LEAST_NORMAL[dtype])
 
 
 def error_in_ulps(got: float, want: Any, dtype: str = "float64", scale: Any = 0) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from alkahest.ops import OPS, Op, Signature
 from alkahest.program import Instruction, Program
 
@@ -54,6 +56,61 @@ def chain(length: int, dtype: str = "float64") -> Program:
         value = 2 + len(code)
     return Program(
         dtype=dtype, inputs=("x",), constants=(1.0, 2.0), code=tuple(code), outputs=(value,)
+    ).verify()
+
+
+def increment() -> Program:
+    """``x + 1``."""
+    return Program(
+        dtype="float64",
+        inputs=("x",),
+        constants=(1.0,),
+        code=(Instruction("add", (0, 1)),),
+        outputs=(2,),
+    ).verify()
+
+
+def products(dtype: str) -> Program:
+    """``x*y`` and ``x + y``."""
+    return Program(
+        dtype=dtype,
+        inputs=("x", "y"),
+        constants=(),
+        code=(Instruction("mul", (0, 1)), Instruction("add", (0, 1))),
+        outputs=(2, 3),
+    ).verify()
+
+
+def several(dtype: str) -> Program:
+    """Outputs of every origin: a function's value, sums, an input, a constant, a truth value."""
+    return Program(
+        dtype=dtype,
+        inputs=("x", "y"),
+        constants=(0.25,),
+        code=(
+            Instruction("mul", (0, 1)),  # 3
+            Instruction("exp", (1,)),
+            Instruction("add", (3, 4)),
+            Instruction("sin", (5,)),
+            Instruction("ne", (0, 1)),
+        ),
+        outputs=(6, 5, 5, 0, 2, 7),
+    ).verify()
+
+
+def constants(dtype: str) -> Program:
+    """No inputs, and constants whose bits get lost easily."""
+    largest, least = (1.7976931348623157e308, 5e-324)
+    if dtype in ("float32", "complex64"):
+        largest, least = (3.4028234663852886e38, 2.0**-149)
+    values: list[float | complex | bool] = [0.0, -0.0, math.inf, -math.inf, math.nan]
+    values += [largest, -least, 1 + 2.0**-23, True, False]
+    if dtype.startswith("complex"):
+        values += [complex(-0.0, 2.5), complex(math.inf, -0.0), complex(1.5, math.nan)]
+    if dtype in ("float64", "complex128"):
+        values += [0.1, 1 / 3, 2.0**-1022]
+    return Program(
+        dtype=dtype, inputs=(), constants=tuple(values), code=(), outputs=tuple(range(len(values)))
     ).verify()
 
 

@@ -7,6 +7,7 @@ import math
 import attrs
 
 from alkahest.ops import OPS
+from alkahest.testing.oracle import to_float32
 
 _INF, _NAN = math.inf, math.nan
 
@@ -30,6 +31,11 @@ def same(got: float, want: float) -> bool:
     if math.isnan(got) or math.isnan(want):
         return math.isnan(got) and math.isnan(want)
     return got == want and math.copysign(1, got) == math.copysign(1, want)
+
+
+def _is_narrow(value: float) -> bool:
+    """Whether ``value`` is a number of float32."""
+    return not math.isfinite(value) or (abs(value) < 3.5e38 and to_float32(value) == value)
 
 
 def _cases(op: str, *rows: tuple[float, ...]) -> list[Case]:
@@ -207,4 +213,26 @@ CASES: tuple[Case, ...] = (
     *_cases("y0", (0.0, -_INF), (-1.0, _NAN)),
     *_cases("y1", (0.0, -_INF), (-1.0, _NAN)),
 )
-"""What IEEE 754, C99 Annex F and the conventions of the op table say."""
+"""What IEEE 754, C99 Annex F and the conventions of the op table say, in float64."""
+
+_NARROW: tuple[Case, ...] = (
+    *_cases("add", (3e38, 3e38, _INF)),
+    *_cases("sub", (1.5 * 2.0**-126, 2.0**-126, 2.0**-127)),
+    *_cases("mul", (2.0**-100, 2.0**-40, 2.0**-140), (2.0**100, 2.0**100, _INF)),
+    *_cases("div", (2.0**-149, 2.0, 0.0), (2.0**-147, 4.0, 2.0**-149)),
+    *_powers((2.0, -149, 2.0**-149), (-2.0, 129, -_INF)),
+    *_cases("exp", (89.0, _INF), (-104.0, 0.0)),
+    *_cases("exp2", (128.0, _INF), (-149.0, 2.0**-149)),
+    *_cases("sign", (-(2.0**-149), -1.0)),
+    *_cases("hypot", (2.0**127, 0.0, 2.0**127)),
+    *_cases("round", (8388609.0, 8388609.0)),
+    *_cases("gamma", (36.0, _INF)),
+)
+
+
+def cases(op: str, dtype: str) -> list[Case]:
+    """Those of one operation; in float32 its own, and the ones of float64 that are numbers of it."""
+    if dtype == "float64":
+        return [case for case in CASES if case.op == op]
+    narrow = [case for case in CASES if all(map(_is_narrow, (*case.operands, case.value)))]
+    return [case for case in (*narrow, *_NARROW) if case.op == op]

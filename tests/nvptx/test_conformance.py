@@ -17,6 +17,7 @@ class Emulated(Promises):
 
     backend = "nvptx"
     plugin_module = "alkahest.backends.nvptx.plugin"
+    needs_modules = ("llvmlite",)
 
     def evaluator(self, program: Program) -> EmulatedEvaluator:
         return emulated(program, mode=self.mode)

@@ -1,5 +1,7 @@
 """The C backend passes the kit that every backend passes."""
 
+from typing import ClassVar
+
 import alkahest_cc
 import pytest
 
@@ -15,3 +17,4 @@ def only_the_compiler():
 class TestC(BackendConformance):
     backend = "cc"
     plugin_module = "alkahest_cc"
+    without: ClassVar[dict[str, str]] = {"PATH": "", "CC": ""}
