@@ -114,6 +114,22 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert sorted(listed) == sorted(pages)
 
 
+def test_files_shown_on_pages_belong_to_examples_that_continuous_integration_tests() -> None:
+    tox = (ROOT / "tox.ini").read_text(encoding="utf-8")
+    shown = [
+        (ROOT / "docs" / name).resolve()
+        for file in (ROOT / "docs").glob("*.md")
+        for name in re.findall(
+            r"^```\{literalinclude\} (\S+)$", file.read_text(encoding="utf-8"), re.MULTILINE
+        )
+    ]
+    assert len(shown) > 5
+    for path in shown:
+        assert path.is_file()
+        folder = path.relative_to(ROOT).parts[:2]
+        assert f"{'/'.join(folder)}/tests" in tox
+
+
 def test_decisions_are_numbered_without_gaps_and_have_their_three_parts() -> None:
     records = sorted((ROOT / "docs" / "adr").glob("0*.md"))
     for number, record in enumerate(records, start=1):
