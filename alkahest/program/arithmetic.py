@@ -6,7 +6,8 @@ Which products are absorbed, and which divisors are worth it, is the backend's c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 import attrs
@@ -33,9 +34,9 @@ def with_fused_products(program: Program, products: Mapping[int, int]) -> Progra
         x, y = (copy.values[a] for a in program.code[product - first].args)
         other = copy.values[args[0] if product == args[1] else args[1]]
         if op == "sub" and product == args[1]:
-            x = copy.apply("neg", x)
+            x, y = (x, copy.negated(y)) if copy.number(y) is not None else (copy.negated(x), y)
         elif op == "sub":
-            other = copy.apply("neg", other)
+            other = copy.negated(other)
         copy.values.append(copy.apply("fma", x, y, other))
     return copy.finish() if gone else program
 
@@ -67,6 +68,47 @@ def with_multiplied_quotients(
         else:
             copy.values.append(copy.apply("mul", x, high))
     return copy.finish()
+
+
+_ROUNDED: Mapping[str, Callable[..., float]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "sqrt": math.sqrt,
+}
+"""Operations that are correctly rounded everywhere."""
+
+
+def with_folded_constants(program: Program) -> Program:
+    """Sums, products, quotients and square roots of constants as constants: the bits are the same.
+
+    Only in real programs of float64, and where the result is finite.
+    """
+    first = program.first_instruction
+    if program.dtype != "float64" or not any(
+        op in _ROUNDED and all(len(program.inputs) <= a < first for a in args)
+        for op, args, _ in program.code
+    ):
+        return program
+    copy = ProgramCopy(program)
+    for op, args, parameter in program.code:
+        operands = [copy.number(copy.values[a]) for a in args]
+        folded = _rounded(op, operands)
+        copy.values.append(
+            copy.same(op, args, parameter) if folded is None else copy.constant(folded)
+        )
+    return copy.finish()
+
+
+def _rounded(op: str, operands: Sequence[float | None]) -> float | None:
+    if op not in _ROUNDED or None in operands:
+        return None
+    try:
+        result = _ROUNDED[op](*operands)
+    except (ZeroDivisionError, ValueError):
+        return None
+    return result if math.isfinite(result) else None
 
 
 def reciprocal(divisor: float) -> tuple[float, float] | None:
@@ -121,6 +163,16 @@ class ProgramCopy:
         """A further instruction on values of the new program."""
         self._code.append(Instruction(op, args, parameter))
         return self._inputs + len(self._code) - 1
+
+    def number(self, value: int) -> float | None:
+        """What a value of the new program is, if it is a constant real number."""
+        constant = self._constants[-2 - value] if value < 0 else None
+        return constant if isinstance(constant, float) else None
+
+    def negated(self, value: int) -> int:
+        """A value of the new program with the other sign; of a constant, another constant."""
+        number = self.number(value)
+        return self.apply("neg", value) if number is None else self.constant(-number)
 
     def same(self, op: str, args: tuple[int, ...], parameter: int | None) -> int:
         """An instruction of the old program on what its operands have become."""

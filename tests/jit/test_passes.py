@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given
@@ -21,6 +22,7 @@ from alkahest.backends.cpu.jit.passes import (
 from alkahest.backends.cpu.reference import ReferenceEvaluator
 from alkahest.plugin import Batch
 from alkahest.program import Instruction, Program
+from alkahest.program.arithmetic import with_folded_constants
 
 
 def program(
@@ -95,6 +97,26 @@ def test_powers_of_two_are_multiplied_by_and_other_divisors_left_where_they_must
     assert ops(with_constant_divisors(halves)) == ["mul", "div"]
 
 
+def test_a_constant_takes_the_sign_of_its_product() -> None:
+    less = program(("mul", (0, 1)), ("sub", (0, 2)), outputs=(3,), constants=(3.0,), inputs=1)
+    found = contracted(less)
+    assert ops(found) == ["fma"]
+    assert found.constants[found.code[0].args[1] - 1] == -3.0
+
+
+def test_arithmetic_on_constants_is_done_once_and_rounded_the_same() -> None:
+    constants = (2.0, 0.5, 0.0, -1.0)
+    code = [("sqrt", (1,)), ("mul", (5, 2)), ("div", (0, 6)), ("div", (1, 3)), ("sqrt", (4,))]
+    found = with_folded_constants(
+        program(*code, outputs=(7, 8, 9), constants=constants, inputs=1)
+    ).verify()
+    assert [i.op for i in found.code] == ["div", "div", "sqrt"]  # 2/0 and the root of -1 stay
+    assert found.constants[found.code[0].args[1] - 1] == 0.5 * np.sqrt(2.0)
+    single = program(("sqrt", (1,)), outputs=(2,), constants=(2.0,), inputs=1)
+    single = attrs.evolve(single, dtype="float32")
+    assert with_folded_constants(single) is single
+
+
 def test_the_power_of_three_halves_is_a_root_and_a_product() -> None:
     half = program(("pow", (0, 1)), outputs=(2,), constants=(1.5,), inputs=1)
     found = with_roots(half)
@@ -124,6 +146,25 @@ def test_quotients_leave_the_divider_only_where_it_is_waited_for() -> None:
     assert model.without_divider(chain)[1] == frozenset()
     idle = program(("div", (0, 1)), *[("mul", (2 + k, 0)) for k in range(60)], outputs=(62,))
     assert model.without_divider(idle)[1] == frozenset()
+
+
+def test_without_approximations_three_quotients_share_a_reciprocal() -> None:
+    narrow = model.Vectors(16, 256, approximates=False)
+    few = program(*[("div", (k, 2)) for k in range(2)], outputs=(3, 4), inputs=3)
+    assert model.without_divider(few, narrow)[1] == frozenset()
+    several = program(*[("div", (k, 8)) for k in range(8)], outputs=tuple(range(9, 17)), inputs=9)
+    changed, chosen = model.without_divider(several, narrow)
+    assert len(chosen) == 8
+    assert changed.divider == model.COSTS["div"].divider / 2
+
+
+def test_with_few_registers_constants_are_shared_by_several_vectors() -> None:
+    constants = tuple(1.0 / k for k in range(1, 60))
+    code = [("fma", (0, 1 + k if k == 0 else 59 + k, 1 + k)) for k in range(59)]
+    horner = program(*code, outputs=(118,), constants=constants, inputs=1)
+    narrow = model.estimate(horner, vectors=model.Vectors(16, 256, approximates=False))
+    assert narrow.interleave == 4
+    assert narrow.loads > 40
 
 
 def test_sines_and_cosines_of_one_argument_are_one_step() -> None:

@@ -24,6 +24,7 @@ from alkahest.backends.cpu.jit.options import FAST, STRICT
 from alkahest.program import Program, arithmetic
 from alkahest.program.arithmetic import (
     ProgramCopy,
+    with_folded_constants,
     with_fused_products,
     with_multiplied_quotients,
 )
@@ -35,7 +36,7 @@ def prepared(program: Program, mode: str) -> Program:
     """What a real program becomes in an accuracy mode."""
     if mode == STRICT:
         return program
-    program = factor_sums(with_roots(program))
+    program = factor_sums(with_roots(with_folded_constants(program)))
     if mode == FAST:
         program = share_reciprocals(program)
     return contracted(with_constant_divisors(program))
