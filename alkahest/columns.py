@@ -7,6 +7,7 @@ input name.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -144,7 +145,7 @@ def prepare(
     of_out = first.shape if isinstance(first, np.ndarray) else None
     shape = batch_shape(shapes, rules, broadcast=broadcast, n=n, of_out=of_out)
     flat = tuple(_spread(column.values, shape) for column in read_columns)
-    size = int(np.prod(shape, dtype=np.int64))
+    size = math.prod(shape)
     given = None if out is None else _check_out(out, rules, shape)
     targets = None
     if given is not None:
@@ -180,10 +181,10 @@ def _check_devices(columns: Sequence[Any], rules: Rules) -> None:
 
 def _spread(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     """``values`` as a 1-D column; a scalar gets stride 0 instead of memory."""
-    if values.ndim == 1 and values.shape == shape:
-        return values
+    if values.shape == shape:
+        return values if len(shape) == 1 else values.reshape(-1)
     if values.ndim == 0:
-        return np.broadcast_to(values, (int(np.prod(shape, dtype=np.int64)),))
+        return np.broadcast_to(values, (math.prod(shape),))
     return np.broadcast_to(values, shape).reshape(-1)
 
 
@@ -244,6 +245,8 @@ def _apart(column: NDArray[Any], targets: tuple[NDArray[Any], ...]) -> NDArray[A
     The very same array may stay: every backend reads a point before it writes that point.
     """
     for target in targets:
+        if not np.may_share_memory(column, target):
+            continue
         same = column.strides == target.strides and column.dtype == target.dtype
         if same and _address(column) == _address(target):
             continue

@@ -159,7 +159,7 @@ def _broadcast_shape(
     shapes: Sequence[tuple[int, ...]], rules: Rules, n: int | None
 ) -> tuple[int, ...]:
     try:
-        shape = np.broadcast_shapes(*shapes)
+        shape = shapes[0] if len(set(shapes)) == 1 else np.broadcast_shapes(*shapes)
     except ValueError:
         shown = ", ".join(f"{rules.label(i)} {s}" for i, s in enumerate(shapes))
         raise InputError(
