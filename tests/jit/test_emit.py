@@ -197,6 +197,24 @@ def test_a_long_chain_has_no_depth() -> None:
     assert found.tolist() == [20_000.0, 10_000.0, -40_000.0]
 
 
+@pytest.mark.parametrize("wanted", WIDTHS)
+def test_quotients_that_share_a_reciprocal_are_quotients(wanted: str) -> None:
+    count = 8
+    code = [Instruction("div", (k, count)) for k in range(count)]
+    names = tuple(f"x{k}" for k in range(count + 1))
+    kernel = build(program(code, tuple(range(count + 1, 2 * count + 1)), inputs=names), wanted)
+    unusual = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, 1e308, -1e-308, 1.0, 3.0])
+    generator = np.random.default_rng(7)
+    random = generator.uniform(-2, 2, (count + 1, 400)) * 2.0 ** generator.integers(-400, 400, 400)
+    pairs = np.array(np.meshgrid(unusual, unusual)).reshape(2, -1)
+    above = np.concatenate([random[:count], np.tile(pairs[0], (count, 1))], axis=1)
+    below = np.concatenate([random[count], pairs[1]])
+    with np.errstate(all="ignore"):
+        want = above / below
+    for found, exact in zip(kernel(*above, below), want, strict=True):
+        np.testing.assert_array_equal(found, exact)
+
+
 @pytest.mark.parametrize("op", ["mul", "div", "sqrt", "exp", "log", "asin", "atanh", "tanh"])
 @pytest.mark.parametrize("dtype", ["complex128", "complex64"])
 def test_complex_operations_agree_with_the_reference_also_where_they_are_unusual(

@@ -2,7 +2,8 @@
 
 A processor with AVX-512 has instructions for reciprocals and inverse roots with 14 bits. Newton's
 iteration and one correction make them quotients and roots that are correctly rounded but for a few
-operands, within 0.51 ulp. Where an operand is out of range, the divider does it.
+operands, within 0.51 ulp. Without it a division gives the reciprocal, which is worth it where several
+quotients share it. Where an operand is out of range, the divider does it.
 """
 
 from __future__ import annotations
@@ -43,8 +44,10 @@ def _is_extreme(b: Lanes, y: Value) -> Value:
 
 
 def reciprocal(b: Lanes, y: Value) -> Reciprocal:
-    """An approximation with 14 bits, and two steps of Newton's iteration."""
+    """An approximation with 14 bits, and two steps of Newton's iteration; or a division."""
     one, minus = b.constant(1.0), b.neg(y)
+    if not b.symbols.target.has_wide_masks:
+        return Reciprocal(b.div(one, y), b.any(_is_extreme(b, y)))
     r = _approximation(b, "rcp14", y)
     for _ in range(2):
         r = b.fma(r, b.fma(minus, r, one), r)

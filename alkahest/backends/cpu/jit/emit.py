@@ -25,8 +25,9 @@ from alkahest.backends.cpu.jit.blocks import ENTRY, Column, Surroundings
 from alkahest.backends.cpu.jit.functions import LINKAGE
 from alkahest.backends.cpu.jit.host import ITEM_BITS, HostTarget
 from alkahest.backends.cpu.jit.lanes import Symbols
-from alkahest.backends.cpu.jit.model import estimate, without_divider
+from alkahest.backends.cpu.jit.model import Vectors, estimate, without_divider
 from alkahest.backends.cpu.jit.options import STRICT
+from alkahest.backends.cpu.jit.order import ordered
 from alkahest.backends.cpu.jit.rows import rows
 from alkahest.backends.cpu.jit.steps import cut, steps
 from alkahest.backends.cpu.jit.writer import Frame, pieces, whole
@@ -36,9 +37,6 @@ from alkahest.program.split_complex import split
 
 LARGE = 600
 """Steps, or instructions that read inputs and write outputs, beyond which a program is cut."""
-
-INLINED = 1500
-"""Instructions that functions in line may add to a kernel."""
 
 
 @attrs.frozen(kw_only=True)
@@ -90,11 +88,14 @@ def emit_kernel(
     change = passes.prepared_parts if program.is_complex else passes.prepared
     if target.fuses:
         found = attrs.evolve(found, program=change(found.program, accuracy))
+    if not program.is_complex:  # the order of branches around unusual parts is their generator's
+        found = attrs.evolve(found, program=ordered(found.program))
     undivided = frozenset[int]()
-    if accuracy != STRICT and target.has_wide_masks and program.dtype == "float64":
-        guess, undivided = without_divider(found.program)
+    vectors = Vectors(target.registers, target.vector_bits, target.has_wide_masks)
+    if accuracy != STRICT and target.fuses and program.dtype == "float64":
+        guess, undivided = without_divider(found.program, vectors)
     else:
-        guess = estimate(found.program)
+        guess = estimate(found.program, vectors=vectors)
     plan = steps(
         found.program,
         is_split=program.is_complex,
@@ -157,13 +158,8 @@ def _columns(program: Program, scalars: frozenset[int]) -> list[Column]:
 
 
 def _linkages(symbols: Symbols) -> dict[str, str]:
-    """In line where a function is called once, or while all that does not become too long."""
-    linkages = dict.fromkeys(symbols.functions, "alwaysinline")
-    room = INLINED
-    for name in sorted(symbols.sizes, key=lambda name: symbols.sizes[name] * symbols.calls[name]):
-        added = symbols.sizes[name] * (symbols.calls[name] - 1)
-        if added > room:
-            linkages[name] = "noinline"
-        else:
-            room -= added
-    return linkages
+    """In line where a function is called once: calls cost little, and copies long to compile."""
+    return {
+        name: "noinline" if symbols.calls.get(name, 0) > 1 else "alwaysinline"
+        for name in symbols.functions
+    }

@@ -101,7 +101,6 @@ def _define(b: Lanes, function: Function, name: str, size: int) -> None:
             last = new
     parameters = ", ".join(f"{b.type} {x}" for operand in operands for x in operand)
     linkage = "noinline cold" if function.is_rare else LINKAGE
-    b.symbols.sizes[name] = 0 if function.is_rare else len(inner.lines)
     b.symbols.functions[name] = "\n".join(
         [
             f"define internal {kind} @{name}({parameters}) {linkage} nounwind {{",

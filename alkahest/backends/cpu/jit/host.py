@@ -115,6 +115,12 @@ class HostTarget:
         return not self.triple.startswith(("x86_64", "i686", "i386")) or self.has("fma")
 
     @property
+    def registers(self) -> int:
+        """Vector registers that instructions can name."""
+        is_old = self.triple.startswith(("x86_64", "i686", "i386")) and not self.has("avx512vl")
+        return 16 if is_old else 32
+
+    @property
     def has_wide_masks(self) -> bool:
         """Whether the instructions of AVX-512 for full vectors of doubles can be used."""
         return self.vector_bits == 512 and self.has("avx512f") and self.has("avx512dq")

@@ -52,7 +52,6 @@ class Symbols:
         external: names of the external functions among them, in order of first use.
         globals: name -> definition of a constant table.
         functions: name -> definition, its linkage left open.
-        sizes: name of a function -> instructions in it.
         calls: name of a function -> how many calls of it were written.
     """
 
@@ -61,7 +60,6 @@ class Symbols:
     external: dict[str, None] = attrs.field(factory=dict)
     globals: dict[str, str] = attrs.field(factory=dict)
     functions: dict[str, str] = attrs.field(factory=dict)
-    sizes: dict[str, int] = attrs.field(factory=dict)
     calls: dict[str, int] = attrs.field(factory=dict)
 
 
@@ -135,7 +133,18 @@ class Lanes:
 
     def op(self, opcode: str, a: Value, b: Value) -> Value:
         """An instruction on two vectors of numbers."""
-        return self.each(f"{opcode} {self.type} %s, %s", a, b)
+        return self._side_by_side(self.each(f"{opcode} {self.type} %s, %s", a, b))
+
+    def _side_by_side(self, result: Value) -> Value:
+        """A result whose copies stay together.
+
+        Where operands and constants outnumber the registers, LLVM's scheduler would compute one copy
+        after the other. It moves nothing across this use, which is no instruction.
+        """
+        if self.copies > 1:
+            self.symbols.declarations["llvm.fake.use"] = "declare void @llvm.fake.use(...)"
+            self.lines.append(f"  call void (...) @llvm.fake.use({self.type} {result[-1]})")
+        return result
 
     def add(self, a: Value, b: Value) -> Value:
         return self.op("fadd", a, b)
@@ -158,7 +167,7 @@ class Lanes:
         kinds = ", ".join([self.type] * len(operands))
         self.symbols.declarations[full] = f"declare {self.type} @{full}({kinds})"
         arguments = ", ".join([f"{self.type} %s"] * len(operands))
-        return self.each(f"call {self.type} @{full}({arguments})", *operands)
+        return self._side_by_side(self.each(f"call {self.type} @{full}({arguments})", *operands))
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:
         """``a*b + c`` with one rounding."""

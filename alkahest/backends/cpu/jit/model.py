@@ -1,12 +1,15 @@
 """What a program costs, estimated, and how many vectors to compute together.
 
-The figures are cycles of a recent processor with two units for vectors of 512 bits. A loop over
-independent blocks overlaps by itself as far as the processor looks ahead, so that only long chains
-of operations gain from several vectors at once; too many live values cost stores and loads.
+The figures are cycles of a recent processor with two units for vectors. A loop over independent
+blocks overlaps by itself as far as the processor looks ahead, so that only long chains of operations
+gain from that when several vectors are computed at once. But all programs do whose constants are more
+than the registers: a constant is loaded once for all vectors. Too many live values cost stores and
+loads.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -14,14 +17,30 @@ import attrs
 
 from alkahest.program import Program
 
-REGISTERS = 32
-"""Of vectors."""
-
 AHEAD = 400
 """Instructions that are worked on at the same time."""
 
 UNITS = 2
 """Instructions a cycle."""
+
+
+@attrs.frozen
+class Vectors:
+    """What a processor has for them.
+
+    Attributes:
+        registers: that instructions can name.
+        bits: of a vector.
+        approximates: whether there are instructions for reciprocals with 14 bits.
+    """
+
+    registers: int = 32
+    bits: int = 512
+    approximates: bool = True
+
+
+WIDE = Vectors()
+"""Of AVX-512."""
 
 
 @attrs.frozen
@@ -33,13 +52,20 @@ class Cost:
     divider: float = 0.0
 
 
-_INSIDE = 6
-"""Values that a function of more instructions than that needs at the same time."""
+_FUNCTION = 6
+"""What has more instructions is a function."""
+
+_INSIDE = 2
+"""Values that a function needs at the same time."""
+
+_CONSTANTS_INSIDE = 0.4
+"""Of the instructions of a function, how many have a constant of their own."""
 
 _PLAIN = Cost()
 
 COSTS: Mapping[str, Cost] = MappingProxyType(
     {
+        "neg": Cost(0, 0),  # goes into multiply-adds
         "div": Cost(1, 24, 16),
         "sqrt": Cost(1, 32, 24),
         "rsqrt": Cost(2, 56, 40),
@@ -86,6 +112,19 @@ COSTS: Mapping[str, Cost] = MappingProxyType(
 """Of operations that are more than one instruction."""
 
 
+_LONG = 1500
+"""Instructions that take long to compile."""
+
+_SPILL = 4.0
+"""Cycles for a value that has no register."""
+
+_PRODUCTS = {2: Cost(1, 4), 3: Cost(2, 8), 4: Cost(2, 8)}
+"""Integer powers that are products."""
+
+_OTHER = Cost(12, 8)
+"""A sine besides the cosine of one argument, or the reverse."""
+
+
 @attrs.frozen
 class Estimate:
     """Of a program on one vector.
@@ -95,29 +134,37 @@ class Estimate:
         latency: cycles from the inputs to the last output.
         divider: cycles in which the divider is busy.
         live: values, at most, that are needed at the same time; inputs are read when needed.
+        loads: constants that have to be loaded, for all vectors that are computed together.
+        vectors: of the processor.
     """
 
     instructions: float
     latency: float
     divider: float
     live: int
+    loads: float
+    vectors: Vectors = WIDE
 
     def cycles(self, copies: int) -> float:
         """For one vector, if so many are computed together."""
-        busy = max(self.instructions / UNITS, self.divider)
-        together = self.instructions * copies
+        # Instructions of AVX-512 read constants from memory themselves.
+        each = 0.5 if self.vectors.bits == WIDE.bits else 1.0
+        instructions = self.instructions + each * self.loads / copies
+        busy = max(instructions / UNITS, self.divider)
+        together = instructions * copies
         overlapped = max(1.0, AHEAD / max(together, 1.0))
         waiting = self.latency / (copies * overlapped)
-        spilled = max(0, self.live * copies - REGISTERS + 6)
+        spilled = max(0, self.live * copies - self.vectors.registers + 6)
         overhead = 2.0 / copies
-        return max(busy, waiting) + overhead + 2.0 * spilled / copies
+        return max(busy, waiting) + overhead + _SPILL * spilled / copies
 
     @property
     def interleave(self) -> int:
-        """Vectors to compute together; more of them only where that pays."""
+        """Vectors to compute together; more of them only where that pays, also for the compiler."""
         best = 1
         for copies in (2, 4):
-            if self.cycles(copies) < 0.95 * self.cycles(best):
+            enough = 0.95 if copies * self.instructions < _LONG else 0.7
+            if self.cycles(copies) < enough * self.cycles(best):
                 best = copies
         return best
 
@@ -125,10 +172,13 @@ class Estimate:
 _RECIPROCAL = 12.0
 """Instructions of :mod:`alkahest.backends.cpu.jit.division` for each divisor."""
 
+_SHARED = 3
+"""Quotients by one divisor from which a division for its reciprocal pays."""
+
 _UNDIVIDED = {"div": Cost(6, 45), "sqrt": Cost(14, 60)}
 
 
-def without_divider(program: Program) -> tuple[Estimate, frozenset[int]]:
+def without_divider(program: Program, vectors: Vectors = WIDE) -> tuple[Estimate, frozenset[int]]:
     """Quotients and roots to compute by multiply-adds, until the divider is not what one waits for.
 
     They take longer one by one, so that nothing is changed where one waits for a chain of them.
@@ -139,12 +189,14 @@ def without_divider(program: Program) -> tuple[Estimate, frozenset[int]]:
     Returns:
         The estimate, and the numbers of the instructions.
     """
-    found = estimate(program)
-    first = program.first_instruction
+    found = estimate(program, vectors=vectors)
+    first, scale = program.first_instruction, vectors.bits / WIDE.bits
     groups: dict[tuple[str, int], list[int]] = {}
     for number, (op, args, _) in enumerate(program.code, first):
-        if op in _UNDIVIDED:
+        if op in _UNDIVIDED and (op == "div" or vectors.approximates):
             groups.setdefault((op, args[-1]), []).append(number)
+    if not vectors.approximates:
+        groups = {key: numbers for key, numbers in groups.items() if len(numbers) >= _SHARED}
     chosen: set[int] = set()
     instructions, divider = found.instructions, found.divider
     # The largest groups share a reciprocal; sorting is stable, so that the order is the program's.
@@ -152,17 +204,19 @@ def without_divider(program: Program) -> tuple[Estimate, frozenset[int]]:
         if divider <= instructions / UNITS:
             break
         size = len(numbers)
-        divider -= COSTS[op].divider * size
+        divider -= COSTS[op].divider * (size - (not vectors.approximates)) * scale
         instructions += _RECIPROCAL if op == "div" else 0.0
         instructions += (_UNDIVIDED[op].instructions - 1) * size
         chosen.update(numbers)
-    changed = estimate(program, frozenset(chosen))
+    changed = estimate(program, frozenset(chosen), vectors)
     if changed.cycles(changed.interleave) < found.cycles(found.interleave):
         return changed, frozenset(chosen)
     return found, frozenset()
 
 
-def estimate(program: Program, undivided: frozenset[int] = frozenset()) -> Estimate:
+def estimate(
+    program: Program, undivided: frozenset[int] = frozenset(), vectors: Vectors = WIDE
+) -> Estimate:
     """Of a real program, some of whose quotients and roots do without the divider."""
     first = program.first_instruction
     ready = [0.0] * first
@@ -176,17 +230,34 @@ def estimate(program: Program, undivided: frozenset[int] = frozenset()) -> Estim
         last[output] = first + len(program.code)
     ending: dict[int, int] = {}
     live = most = 0
-    for number, (op, args, _) in enumerate(program.code, first):
+    inside = 0.0
+    constants: Counter[int] = Counter()
+    inputs = len(program.inputs)
+    circular: set[int] = set()
+    for number, (op, args, parameter) in enumerate(program.code, first):
         cost = _UNDIVIDED[op] if number in undivided else COSTS.get(op, _PLAIN)
+        if op == "powi" and parameter in _PRODUCTS:
+            cost = _PRODUCTS[parameter]
+        elif op in ("sin", "cos"):
+            cost = _OTHER if args[0] in circular else cost
+            circular.add(args[0])
         instructions += cost.instructions
-        divider += cost.divider
+        divider += cost.divider * vectors.bits / WIDE.bits
         ready.append(cost.latency + max((ready[a] for a in args), default=0.0))
         live -= ending.pop(number, 0)
         if number in last:
             live += 1
             ending[last[number]] = ending.get(last[number], 0) + 1
-        most = max(most, live + (_INSIDE if cost.instructions > _INSIDE else 0))
+        is_function = cost.instructions > _FUNCTION
+        most = max(most, live + _INSIDE * is_function)
+        inside += cost.instructions * is_function
+        constants.update(a for a in args if inputs <= a < first)
     divisors = {program.code[number - first].args[-1] for number in undivided}
     instructions += _RECIPROCAL * len(divisors)
+    if not vectors.approximates:
+        divider += COSTS["div"].divider * len(divisors) * vectors.bits / WIDE.bits
     latency = max((ready[o] for o in program.outputs), default=0.0)
-    return Estimate(instructions, latency, divider, most)
+    # The constants that are used most stay in the registers that nothing else needs.
+    kept = sum(uses for _, uses in constants.most_common(max(0, vectors.registers - 4 - most)))
+    loads = _CONSTANTS_INSIDE * inside + constants.total() - kept
+    return Estimate(instructions, latency, divider, most, loads, vectors)
