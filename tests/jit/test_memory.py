@@ -50,6 +50,21 @@ def test_results_that_are_alive_share_nothing() -> None:
     assert a.sum() == LARGE
 
 
+def test_several_results_take_over_memory_when_they_are_large_together() -> None:
+    dtypes = (DOUBLE,) * 5
+    n = memory.ordinary(dtypes)
+    assert all(array.flags.owndata for array in memory.outputs_for(n, dtypes))
+    several = memory.outputs_for(n + 1, dtypes)
+    assert not any(array.flags.owndata for array in several)
+    places = {address(array) for array in several}
+    kept = several[2]
+    kept[:] = 3.0
+    del several
+    again = memory.outputs_for(n + 1, dtypes)
+    assert len(places & {address(array) for array in again}) == 4  # one is alive
+    assert kept.sum() == 3.0 * (n + 1)
+
+
 def test_a_view_keeps_the_memory_of_its_array() -> None:
     whole = memory.column(LARGE, DOUBLE)
     whole[:] = np.arange(LARGE)

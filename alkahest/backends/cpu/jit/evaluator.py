@@ -11,7 +11,7 @@ import numpy as np
 
 from alkahest.backends.cpu.jit import call, engine, glue
 from alkahest.backends.cpu.jit.compile import Compiler, Kernel
-from alkahest.backends.cpu.jit.memory import SMALLEST, outputs_for
+from alkahest.backends.cpu.jit.memory import ordinary, outputs_for
 from alkahest.backends.cpu.jit.runtime import runtime
 from alkahest.plugin import Batch, Outcome
 
@@ -131,7 +131,7 @@ class JitEvaluator:
             chunk=plan.chunk,
             shared_from=plan.shared_from,
             released_from=call.released_from(kernel),
-            fresh_limit=(SMALLEST - 1) // max(dtype.itemsize for dtype in self._dtypes),
+            fresh_limit=ordinary(self._dtypes),
         )
         return glue.make(runtime().fast_call, plain, fallback, kernel, runtime())
 

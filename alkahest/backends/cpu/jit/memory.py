@@ -10,6 +10,7 @@ cannot be told, nothing is kept.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import mmap
 import os
 import sys
@@ -29,31 +30,45 @@ VARIABLE = "ALKAHEST_KEPT_MEMORY"
 SMALLEST = 4 << 20
 """Bytes of an array from which its memory is kept; the C library reuses smaller ones by itself."""
 
+_SMALLEST_PART = 128 << 10
+"""The same of one of several arrays that have :data:`SMALLEST` together.
+
+What is free at the end of its memory, the C library gives back to the system when that is more than
+twice the largest piece that it had from it.
+"""
+
 _AT_HAND = 64 << 20
 """Bytes that are kept without telling the system, which takes time too."""
 
 _MOST = 1 << 30
 _SHARE_OF_ALL = 8
 _HUGE_PAGE = 2 << 20
+_PAGE = 4096
+_STEP = 37 * 64
 _WASTE = 1.25
 """How many times larger than an array the memory that it takes over may be."""
 
 
+_made = itertools.count()
+
+
 class _Block:
-    """Memory of the system, in huge pages where it has them.
+    """Memory of the system; large blocks in huge pages where it has them.
 
     Attributes:
         size: bytes.
-        address: of the first, a multiple of the size of a huge page.
+        address: of the first, a multiple of 64, and another one within a page for every block: lines
+            of many columns at the same place of a page would push each other out of the cache.
     """
 
     def __init__(self, size: int) -> None:
-        self.size = -(-size // _HUGE_PAGE) * _HUGE_PAGE
+        unit = _unit(size)
+        self.size = -(-size // unit) * unit
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        self._pages = mmap.mmap(-1, self.size + _HUGE_PAGE, flags=flags)
+        self._pages = mmap.mmap(-1, self.size + unit + _PAGE, flags=flags)
         start = ctypes.addressof(ctypes.c_char.from_buffer(self._pages))
-        self.address = -(-start // _HUGE_PAGE) * _HUGE_PAGE
-        if hasattr(mmap, "MADV_HUGEPAGE"):
+        self.address = -(-start // unit) * unit + _STEP * next(_made) % _PAGE
+        if unit == _HUGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
             self._advise(mmap.MADV_HUGEPAGE)
 
     def lend_back(self) -> None:
@@ -65,6 +80,11 @@ class _Block:
             self._pages.madvise(what)
         except OSError:  # a kernel without it, or pages that are locked: only time is lost
             return
+
+
+def _unit(size: int) -> int:
+    """Bytes of which a block for ``size`` has a multiple."""
+    return _HUGE_PAGE if size >= SMALLEST else _SMALLEST_PART
 
 
 class _Lease:
@@ -92,13 +112,20 @@ A deque, whose single operations are safe in any thread: arrays go away at any t
 
 def outputs_for(n: int, dtypes: Sequence[np.dtype[Any]]) -> tuple[NDArray[Any], ...]:
     """One uninitialised array of shape ``(n,)`` per dtype."""
-    return tuple([column(n, dtype) for dtype in dtypes])
+    least = SMALLEST if n <= ordinary(dtypes) else _SMALLEST_PART
+    return tuple([column(n, dtype, least) for dtype in dtypes])
 
 
-def column(n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """An uninitialised array of shape ``(n,)``."""
+def ordinary(dtypes: Sequence[np.dtype[Any]]) -> int:
+    """The most points for which arrays of these dtypes are made as ever."""
+    sizes = [dtype.itemsize for dtype in dtypes]
+    return max((_SMALLEST_PART - 1) // max(sizes), (SMALLEST - 1) // sum(sizes))
+
+
+def column(n: int, dtype: np.dtype[Any], least: int = SMALLEST) -> NDArray[Any]:
+    """An uninitialised array of shape ``(n,)``, of memory that is kept from ``least`` bytes on."""
     size = n * dtype.itemsize
-    if size < SMALLEST or size > limit():
+    if size < least or size > limit():
         return np.empty(n, dtype)
     try:
         return np.asarray(_Lease(_take(size) or _Block(size), n, dtype))
@@ -110,12 +137,13 @@ def give_back(block: _Block) -> None:
     """Keep a block that nobody uses, in place of the ones that have been kept longest."""
     if sys.is_finalizing():
         return
-    if sum(kept.size for kept in tuple(_spare)) + block.size > _AT_HAND:
+    kept = block.size + sum([spare.size for spare in tuple(_spare)])
+    if kept > _AT_HAND:
         block.lend_back()
     _spare.append(block)
-    while sum(kept.size for kept in tuple(_spare)) > limit():
+    while kept > limit():
         try:
-            _spare.popleft()
+            kept -= _spare.popleft().size
         except IndexError:  # another thread was quicker
             break
 
@@ -123,7 +151,7 @@ def give_back(block: _Block) -> None:
 def _take(size: int) -> _Block | None:
     """A kept block for ``size`` bytes, the last one used first."""
     for block in reversed(tuple(_spare)):
-        if size <= block.size <= max(size * _WASTE, size + _HUGE_PAGE):
+        if size <= block.size <= max(size * _WASTE, size + _unit(size)):
             try:
                 _spare.remove(block)
             except ValueError:  # another thread was quicker
@@ -154,4 +182,4 @@ def limit() -> int:
     return int(text)
 
 
-__all__ = ["SMALLEST", "VARIABLE", "column", "limit", "outputs_for"]
+__all__ = ["SMALLEST", "VARIABLE", "column", "limit", "ordinary", "outputs_for"]
