@@ -29,6 +29,7 @@ from alkahest.backends.cpu.jit.model import Vectors, estimate, without_divider
 from alkahest.backends.cpu.jit.options import STRICT
 from alkahest.backends.cpu.jit.order import ordered
 from alkahest.backends.cpu.jit.rows import rows
+from alkahest.backends.cpu.jit.shared import KERNEL
 from alkahest.backends.cpu.jit.steps import cut, steps
 from alkahest.backends.cpu.jit.writer import Frame, pieces, whole
 from alkahest.ops import Kind
@@ -126,6 +127,7 @@ def emit_kernel(
         *symbols.globals.values(),
         *symbols.declarations.values(),
         *(text.replace(LINKAGE, linkages[name]) for name, text in symbols.functions.items()),
+        KERNEL.rstrip(),
         *loop.functions,
         *kernel,
         '!0 = !{!"branch_weights", i32 1, i32 2000}',

@@ -19,6 +19,9 @@ from alkahest.backends.cpu.jit import engine
 if TYPE_CHECKING:
     from alkahest.backends.cpu.jit.host import HostTarget
 
+KERNEL = "; the kernel\n"
+"""Stands in a module between the functions that kernels may have in common and the kernel."""
+
 _COLD = re.compile(
     r"^define internal (?P<head>[^\n]*@(?P<name>[\w.]+)\([^\n]*\)) noinline cold nounwind \{\n"
     r"(?P<body>.*?)^\}\n",
@@ -49,14 +52,17 @@ class Parts:
 
     def __init__(self, text: str, target: HostTarget) -> None:
         self._target = target
-        cold = {found["name"]: found for found in _COLD.finditer(text)}
+        head, _, kernel = text.partition(KERNEL)
+        cold = {found["name"]: found for found in _COLD.finditer(head)}
         declared = {name: _declared(found["head"]) for name, found in cold.items()}
-        left = _COLD.sub(lambda found: declared[found["name"]], text)
-        used = set(_used(_GLOBAL.sub("", left)))
-        self.text = _GLOBAL.sub(lambda found: found[0] if found["name"] in used else "", left)
-        known = {found["name"]: found[0] for found in _DECLARATION.finditer(text)}
-        known |= {found["name"]: found[0] for found in _GLOBAL.finditer(text)}
-        known |= declared
+        left = _COLD.sub(lambda found: declared[found["name"]], head)
+        tables = {found["name"]: found[0] for found in _GLOBAL.finditer(head)}
+        used = {name for name in tables if f"@{name}" in kernel}
+        used.update(_used(_GLOBAL.sub("", left)))
+        left = _GLOBAL.sub(lambda found: found[0] if found["name"] in used else "", left)
+        self.text = left + kernel
+        known = {found["name"]: found[0] for found in _DECLARATION.finditer(head)}
+        known |= tables | declared
         self._texts = {
             name: "".join(
                 [
@@ -129,4 +135,4 @@ def _used(text: str) -> list[str]:
     return list(dict.fromkeys(_NAME.findall(text)))
 
 
-__all__ = ["Keys", "Parts", "find", "find_all"]
+__all__ = ["KERNEL", "Keys", "Parts", "find", "find_all"]
