@@ -4,10 +4,11 @@
 mode        what it does
 =========== ==================================================================================
 ``strict``  every operation as it stands, in order; functions within an ulp
-``default`` sums of products are nested; a product that is added to something is not rounded in
-            between; division by a constant is two multiplications, correctly rounded; quotients by
-            a reciprocal where that is faster; a product of exponentials is one of an exact sum;
-            integer powers by compensated multiplications
+``default`` arithmetic on constants is done once; sums of products are nested; a product that is
+            added to something is not rounded in between; division by a constant is two
+            multiplications, correctly rounded; quotients by a reciprocal where that is faster; a
+            product of exponentials is one of an exact sum; integer powers by compensated
+            multiplications
 ``fast``    besides: integer powers by plain multiplications, one reciprocal for all quotients by
             one divisor whatever that is
 =========== ==================================================================================
