@@ -352,6 +352,11 @@ CODES: dict[str, ErrorCode] = {
         "polynomials of different rings",
         "Build them over the same variables and the same field.",
     ),
+    "E-SOLVE-016": ErrorCode(
+        SolverError,
+        "the executor, or a worker of it, failed",
+        "Start a new executor whose workers have alkahest-groebner, and compute again.",
+    ),
     "E-ROOT-001": ErrorCode(
         SolverError, "not a polynomial in one variable over the rationals", "Pass one variable."
     ),

@@ -112,7 +112,7 @@ class GroebnerBasis(Sequence[GbPoly]):
     @classmethod
     def of_ideal(cls, ring: Ring, generators: Sequence[Terms], settings: Settings) -> GroebnerBasis:
         """The basis of the ideal that ``generators`` span in ``ring``, under its order."""
-        if repr(ring.order) == "lex" and ring.n > 1:
+        if repr(ring.order) == "lex" and not computing.is_basis_already(generators, ring):
             from alkahest.groebner.fglm import lexicographic
 
             return lexicographic(ring, tuple(generators), settings)
@@ -285,7 +285,19 @@ class GroebnerBasis(Sequence[GbPoly]):
             return self
         if is_convertible(self):
             return convert(self, ring.order)
+        if self.order == "grevlex":
+            return self.converted_by_degrees(ring, self.generator_terms)
         return GroebnerBasis.of_ideal(ring, self._own_terms(), self.settings)
+
+    def converted_by_degrees(self, ring: Ring, generators: tuple[Terms, ...]) -> GroebnerBasis:
+        """The basis of the same ideal in ``ring``, under another order; this one is under grevlex.
+
+        Works in any dimension.
+        """
+        basis, report = computing.reduced_basis(
+            self._own_terms(), ring, self.settings, self._basis
+        )
+        return GroebnerBasis(ring, basis, generators, self.settings, report.after(self._report))
 
     def fglm(self, order: object = "lex") -> GroebnerBasis:
         """The basis of the same ideal under another order, by linear algebra on the residues.

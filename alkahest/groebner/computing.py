@@ -23,9 +23,18 @@ from alkahest.groebner.settings import Settings
 
 
 def reduced_basis(
-    polynomials: Sequence[Terms], ring: Ring, settings: Settings
+    polynomials: Sequence[Terms],
+    ring: Ring,
+    settings: Settings,
+    graded: EngineBasis | None = None,
 ) -> tuple[EngineBasis, Report]:
     """The reduced Gröbner basis of ``polynomials``, computed by the engine as ``settings`` say.
+
+    Args:
+        polynomials: what generates the ideal.
+        ring: variables, field and order.
+        settings: how to compute.
+        graded: the basis of the same ideal under grevlex, where it is known.
 
     Raises:
         SolverError: E-SOLVE-010 to 014 from the run itself.
@@ -40,7 +49,7 @@ def reduced_basis(
         basis, run = engine_basis([{(0,) * ring.n: 1}], ring), RunReport(certainty="exact")
     else:
         try:
-            basis, run = _run(terms, ring, settings, reducer)
+            basis, run = _run(terms, ring, settings, reducer, graded)
         except CudaError as error:
             raise SolverError(
                 "E-SOLVE-010", f"device={settings.device!r} failed: {error.message}"
@@ -50,7 +59,11 @@ def reduced_basis(
 
 
 def _run(
-    terms: Sequence[Terms], ring: Ring, settings: Settings, reducer: object
+    terms: Sequence[Terms],
+    ring: Ring,
+    settings: Settings,
+    reducer: object,
+    graded: EngineBasis | None,
 ) -> tuple[EngineBasis, RunReport]:
     options: dict[str, Any] = {
         "seed": settings.seed,
@@ -58,6 +71,7 @@ def _run(
         "deadline": settings.until,
         "memory": settings.memory,
         "reducer": reducer,
+        "graded": graded,
     }
     if is_large(ring.field):
         return _run_large(terms, ring, settings)
@@ -137,6 +151,12 @@ def is_large(field: Field) -> bool:
 def system_of(polynomials: Sequence[Terms], ring: Ring) -> PolynomialSystem:
     """Polynomials as the engine takes them; over the rationals denominators are cleared."""
     return _pack([_cleared(terms)[0] for terms in polynomials], ring.n)
+
+
+def is_basis_already(polynomials: Sequence[Terms], ring: Ring) -> bool:
+    """Whether the leading monomials share no variables, which proves a Gröbner basis."""
+    leads = [ring.arrays(terms)[0][0] for terms in polynomials if terms]
+    return bool(((np.array(leads).reshape(-1, ring.n) > 0).sum(axis=0) <= 1).all())
 
 
 def _cleared(terms: Terms) -> tuple[Terms, int]:

@@ -38,9 +38,7 @@ def lexicographic(ring: Ring, generators: tuple[Terms, ...], settings: Settings)
     """The lex basis of an ideal: through grevlex and :func:`convert` where that is possible."""
     graded = GroebnerBasis.of_ideal(ring.ordered("grevlex"), generators, settings)
     if not is_convertible(graded):
-        own = [dict(element.terms()) for element in graded]
-        basis, report = computing.reduced_basis(own, ring, settings)
-        return GroebnerBasis(ring, basis, generators, settings, report)
+        return graded.converted_by_degrees(ring, generators)
     converted = convert(graded, ring.order)
     return GroebnerBasis(ring, converted.engine_basis, generators, settings, converted.report)
 

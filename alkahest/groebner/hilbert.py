@@ -1,25 +1,18 @@
 """Hilbert series, dimension and degree, read off the leading monomials.
 
 The leading monomials of a Gröbner basis under an order that respects the total degree have the
-(affine) Hilbert function of the ideal. The numerator of its series is found by splitting the
-monomial ideal at a variable: of ``I``, the monomials free of it and those that are not,
-
-    H(I) = H(I, v) + t H(I : v),
-
-as in Bayer and Stillman, "Computation of Hilbert functions" (1992).
+(affine) Hilbert function of the ideal; :mod:`~alkahest.groebner.engine.numerator` counts them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
 from math import comb
 
 import attrs
 
+from alkahest.groebner.engine.numerator import numerator
 from alkahest.groebner.text import text_of
-
-Monomial = tuple[int, ...]
 
 
 @attrs.frozen(repr=False)
@@ -64,13 +57,12 @@ class HilbertSeries:
 
 def hilbert_series(leading: Iterable[Sequence[int]], n: int) -> HilbertSeries:
     """The series of the monomial ideal that ``leading`` generates in ``n`` variables."""
-    numerator = _numerator(_minimal([tuple(map(int, m)) for m in leading]))
-    dimension = n
-    while any(numerator) and dimension and sum(numerator) == 0:
-        numerator, dimension = _divided(numerator), dimension - 1
-    if not any(numerator):
+    above, dimension = numerator(leading), n
+    while any(above) and dimension and sum(above) == 0:
+        above, dimension = _divided(above), dimension - 1
+    if not any(above):
         return HilbertSeries((), 0)
-    return HilbertSeries(tuple(_trimmed(numerator)), dimension)
+    return HilbertSeries(tuple(_trimmed(above)), dimension)
 
 
 def dimension(leading: Iterable[Sequence[int]], n: int) -> int:
@@ -100,48 +92,6 @@ def _cover(supports: list[frozenset[int]], bound: int) -> int:
         rest = [s for s in supports if variable not in s]
         best = min(best, 1 + _cover(rest, best - 1))
     return best
-
-
-def _numerator(monomials: list[Monomial]) -> list[int]:
-    """N(t) over (1 - t)**n, for minimal generators."""
-    if not monomials:
-        return [1]
-    if not any(monomials[0]) or len(monomials) == 1:
-        return _minus_power([1], sum(monomials[0]))
-    shared = _most_shared(monomials)
-    if shared is None:  # powers of different variables, and products of such: a regular sequence
-        return reduce(lambda poly, m: _minus_power(poly, sum(m)), monomials, [1])
-    unit = tuple(int(i == shared) for i in range(len(monomials[0])))
-    with_variable = _minimal([*(m for m in monomials if not m[shared]), unit])
-    quotient = _minimal(
-        [tuple(e - min(e, u) for e, u in zip(m, unit, strict=True)) for m in monomials]
-    )
-    return _sum(_numerator(with_variable), [0, *_numerator(quotient)])
-
-
-def _most_shared(monomials: list[Monomial]) -> int | None:
-    counts = [sum(1 for m in monomials if m[i]) for i in range(len(monomials[0]))]
-    most = max(counts)
-    return counts.index(most) if most > 1 else None
-
-
-def _minimal(monomials: list[Monomial]) -> list[Monomial]:
-    kept: list[Monomial] = []
-    for m in sorted(set(monomials), key=sum):
-        if not any(all(a <= b for a, b in zip(k, m, strict=True)) for k in kept):
-            kept.append(m)
-    return kept
-
-
-def _minus_power(poly: list[int], power: int) -> list[int]:
-    """``poly`` times (1 - t**power)."""
-    return _sum(poly, [0] * power + [-c for c in poly])
-
-
-def _sum(a: list[int], b: list[int]) -> list[int]:
-    if len(a) < len(b):
-        a, b = b, a
-    return [x + y for x, y in zip(a, b + [0] * (len(a) - len(b)), strict=True)]
 
 
 def _divided(poly: list[int]) -> list[int]:

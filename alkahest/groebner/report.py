@@ -23,6 +23,14 @@ class Report:
     requested_device: str | int | None = None
     total_seconds: float = 0.0
 
+    def after(self, earlier: Report) -> Report:
+        """This report with what an earlier computation did, for the same result, added."""
+        return attrs.evolve(
+            self,
+            run=self.run.after([earlier.run]),
+            total_seconds=self.total_seconds + earlier.total_seconds,
+        )
+
     @property
     def certainty(self) -> str:
         """``"exact"``, ``"certified"`` (both proved) or ``"probabilistic"``."""

@@ -69,9 +69,7 @@ def contenders(paths: Mapping[str, str]) -> list[Contender]:
         paths: where ``msolve`` and ``Singular`` are, and the Python that has ``grobx``; the search
             path and this interpreter otherwise.
     """
-    msolve, singular = (
-        paths.get(name) or shutil.which(name) or _in_wheels(name) for name in ("msolve", "Singular")
-    )
+    msolve, singular = (paths.get(name) or program(name) for name in ("msolve", "Singular"))
     return [
         _python(OURS, sys.executable),
         _msolve("msolve", msolve, []),
@@ -83,8 +81,10 @@ def contenders(paths: Mapping[str, str]) -> list[Contender]:
     ]
 
 
-def _in_wheels(name: str) -> str:
-    """A program that came with a wheel of passagemath."""
+def program(name: str) -> str:
+    """The program ``name`` on the search path, or from a wheel of passagemath; "" for none."""
+    if found_here := shutil.which(name):
+        return found_here
     found = importlib.util.find_spec("sage_wheels")
     folders = list(found.submodule_search_locations or ()) if found else []
     return next((p for f in folders if os.access(p := f"{f}/bin/{name}", os.X_OK)), "")

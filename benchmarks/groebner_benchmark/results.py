@@ -23,12 +23,17 @@ Number = int | Fraction
 
 def digest(text: str, names: Sequence[str], p: int) -> tuple[int, str]:
     """Number of elements, and a hash of the elements whatever engine wrote them."""
+    canonical = sorted(_canonical(terms, p) for terms in elements(text, names))
+    whole = hashlib.sha256("\n".join(canonical).encode())
+    return len(canonical), whole.hexdigest()
+
+
+def elements(text: str, names: Sequence[str]) -> list[dict[Monomial, Number]]:
+    """The elements that an engine wrote, their terms in the order that it wrote them in."""
     text = re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"[\s\[\]():]", "", text).replace("**", "^")
     index = {name: i for i, name in enumerate(names)}
-    elements = [_canonical(_terms(part, index), p) for part in text.split(",") if part]
-    whole = hashlib.sha256("\n".join(sorted(elements)).encode())
-    return len(elements), whole.hexdigest()
+    return [_terms(part, index) for part in text.split(",") if part]
 
 
 def _terms(text: str, index: Mapping[str, int]) -> dict[Monomial, Number]:

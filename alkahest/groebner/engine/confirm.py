@@ -67,5 +67,5 @@ def is_confirmed(
 
 
 def _vanishes(store: Basis, seeds: Seeds, prime: int, limits: Limits) -> bool:
-    matrix = build_matrix(store, seeds)
+    matrix = build_matrix(store, seeds, limits)
     return not len(echelon(matrix, store.coefficients, prime, 0, limits.checkpoint).rows)

@@ -6,6 +6,7 @@ Pure and Applied Algebra 139 (1999).
 
 from __future__ import annotations
 
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from alkahest.errors import SolverError
 from alkahest.groebner.engine.basis import Basis
+from alkahest.groebner.engine.homogeneous import Target, homogenised
 from alkahest.groebner.engine.limits import Limits
 from alkahest.groebner.engine.packing import WIDTHS, ExponentOverflowError, Layout, layout
 from alkahest.groebner.engine.pairs import PairQueue
@@ -54,11 +56,13 @@ def groebner_modp(
     memory: int | None = None,
     reducer: Reducer | None = None,
     record: bool = False,
+    graded: EngineBasis | None = None,
 ) -> tuple[EngineBasis, RunReport, Trace | None]:
     """The reduced Gröbner basis over GF(``prime``), for any prime below 2**31.
 
-    For an order that is not graded a basis for grevlex is computed first and is what the run for
-    ``order`` starts from: going there directly can take any amount of time.
+    For an order that is not graded a basis for grevlex is computed first, which
+    :mod:`~alkahest.groebner.engine.homogeneous` starts from: going there directly can take any amount
+    of time.
 
     Args:
         system: generators.
@@ -72,6 +76,7 @@ def groebner_modp(
         reducer: what does the linear algebra; None is the processor.
         record: whether to record the run, which then goes to ``order`` directly; needs a prime
             of at least 20 bits.
+        graded: the basis under grevlex, where it is known.
 
     Returns:
         The basis, what was done, and the record of it or None.
@@ -80,14 +85,16 @@ def groebner_modp(
         SolverError: E-SOLVE-012 when a limit is reached, E-SOLVE-013 for exponents beyond 63 bits.
     """
     limits = Limits(deadline=deadline, memory=memory, progress=progress)
+    run = partial(_modp, prime=prime, seed=seed or 0, limits=limits, reducer=reducer, record=record)
+    if order.is_graded or record or leads_are_coprime(system, order, prime):
+        return run(system, order)
     before: list[RunReport] = []
-    if not order.is_graded and not record and not leads_are_coprime(system, order, prime):
-        graded = MonomialOrder.grevlex(order.nvars)
-        basis, report = _modp(system, prime, graded, seed or 0, limits, reducer, record=False)[:2]
-        system = basis.as_system()
+    if graded is None:
+        graded, report, _ = run(system, MonomialOrder.grevlex(order.nvars))
         before.append(report)
-    basis, report, trace = _modp(system, prime, order, seed or 0, limits, reducer, record=record)
-    return basis, report.after(before), trace
+    target = Target.of(graded, order)
+    basis, last, trace = run(homogenised(graded), target.run_order, target=target)
+    return basis, last.after(before), trace
 
 
 def leads_are_coprime(system: PolynomialSystem, order: MonomialOrder, prime: int) -> bool:
@@ -109,19 +116,21 @@ def _too_large() -> SolverError:
 
 def _modp(
     system: PolynomialSystem,
-    prime: int,
     order: MonomialOrder,
+    *,
+    prime: int,
     seed: int,
     limits: Limits,
     reducer: Reducer | None,
-    *,
     record: bool,
+    target: Target | None = None,
 ) -> tuple[EngineBasis, RunReport, Trace | None]:
     """One run, repeated with wider fields while they overflow."""
+    linear_algebra = reducer or host_reducer()
     for bits in WIDTHS:
         try:
             packing = layout(order, bits, seed)
-            run = Run(packing, prime, order, seed, limits, reducer or host_reducer(), record=record)
+            run = Run(packing, prime, order, seed, limits, linear_algebra, target, record=record)
             return run.compute(generators(system, packing, prime))
         except ExponentOverflowError:
             continue
@@ -139,6 +148,7 @@ class Run:
         seed: of the random combinations.
         limits: asked between rounds and batches of rows.
         reducer: what does the linear algebra.
+        target: where a run with homogeneous generators is to end; None for other runs.
         record: whether to fill ``rounds``.
         reports: one for each matrix so far.
         rounds: the record of each matrix that gave something.
@@ -152,6 +162,7 @@ class Run:
     seed: int
     limits: Limits
     reducer: Reducer
+    target: Target | None = None
     record: bool = attrs.field(kw_only=True)
     reports: list[RoundReport] = attrs.field(init=False, factory=list)
     rounds: list[TraceRound] = attrs.field(init=False, factory=list)
@@ -168,8 +179,11 @@ class Run:
         pairs = PairQueue.empty(self.layout)
         coefficients = given.images(self.prime)
         pairs.update(basis, basis.append(given.words, coefficients, given.sizes, None))
-        while pairs.count and not _units(basis).any():
+        lacking = self._lacking(basis)
+        while pairs.count and lacking >= 0 and not _units(basis).any():
             degree, lcms, of = pairs.take_lowest()
+            if degree < lacking:
+                continue
             self.limits.tell(
                 Progress(
                     phase="learn",
@@ -180,14 +194,22 @@ class Run:
                 )
             )
             started = perf_counter()
-            matrix = build_matrix(basis, pair_seeds(basis, lcms, of))
+            matrix = build_matrix(basis, pair_seeds(basis, lcms, of), self.limits)
             built = perf_counter()
             reduced = self._echelon(matrix, basis)
             self._note(degree, len(of), matrix, reduced, started, built)
             words, values, sizes = self._polynomials(matrix, reduced)
             sugar = None if self.order.is_graded else degree
             pairs.update(basis, basis.append(words, values, sizes, sugar))
+            if len(sizes):
+                lacking = self._lacking(basis)
+        if self.target is not None:
+            basis = self.target.dehomogenised(basis)
         return self._finish(basis, len(given.words))
+
+    def _lacking(self, basis: Basis) -> int:
+        """The least degree in which there may be new elements; -1 for none."""
+        return 0 if self.target is None else self.target.lacking(basis)
 
     def _echelon(self, matrix: SymbolicMatrix, basis: Basis) -> ReducedRows:
         self.limits.foresee(64 * len(matrix.columns))
@@ -261,9 +283,10 @@ class Run:
         unit = _units(basis)
         if unit.any():
             basis.activate(basis.active[unit])
-        active = basis.active[self.layout.descending(basis.active_leads)]
+        packing = basis.layout
+        active = basis.active[packing.descending(basis.active_leads)]
         started = perf_counter()
-        matrix = build_matrix(basis, rows_as_they_are(basis, active, TAIL))
+        matrix = build_matrix(basis, rows_as_they_are(basis, active, TAIL), self.limits)
         built = perf_counter()
         tails = self.reducer.normal_forms(
             matrix, basis.coefficients, self.prime, self.limits.checkpoint
@@ -274,13 +297,13 @@ class Run:
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         is_tail = np.ones(int(offsets[-1]), np.bool_)
         is_tail[offsets[:-1]] = False
-        words = np.empty((len(is_tail), self.layout.words), np.uint64)
+        words = np.empty((len(is_tail), packing.words), np.uint64)
         words[~is_tail] = basis.leads[active]
         words[is_tail] = matrix.columns[matrix.pivots :][column]
         values = np.ones(len(is_tail), np.uint32)
         values[is_tail] = tails.rows[row, column]
         result = EngineBasis(
-            exponents=self.layout.unpack(words),
+            exponents=packing.unpack(words),
             offsets=offsets,
             characteristic=self.prime,
             residues=values,
@@ -297,7 +320,7 @@ class Run:
             trace = Trace(
                 version=TRACE_VERSION,
                 prime=self.prime,
-                layout=self.layout,
+                layout=packing,
                 input_terms=input_terms,
                 rounds=tuple(self.rounds),
                 offsets=offsets,

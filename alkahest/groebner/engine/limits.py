@@ -42,6 +42,11 @@ class Limits:
     progress: ProgressCallback | None = None
     _start: int = attrs.field(init=False, factory=_resident_bytes)
 
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the deadline, not negative, or None."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
     def checkpoint(self) -> None:
         """Stop the run when a limit has been reached.
 

@@ -16,15 +16,18 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future
+from functools import partial
 from time import perf_counter
+from typing import Any
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from alkahest.errors import SolverError
+from alkahest.errors import AlkahestError, SolverError
 from alkahest.groebner.engine.confirm import is_confirmed
 from alkahest.groebner.engine.f4 import Run, leads_are_coprime
+from alkahest.groebner.engine.homogeneous import Target, homogenised
 from alkahest.groebner.engine.lanes import LANES
 from alkahest.groebner.engine.lift import Lift
 from alkahest.groebner.engine.limits import Limits
@@ -58,6 +61,7 @@ def groebner_rational(
     deadline: float | None = None,
     memory: int | None = None,
     reducer: Reducer | None = None,
+    graded: EngineBasis | None = None,
 ) -> tuple[EngineBasis, RunReport]:
     """The reduced Gröbner basis over the rationals of polynomials with integer coefficients.
 
@@ -71,37 +75,49 @@ def groebner_rational(
         deadline: reading of :func:`time.monotonic` at which to give up, or None.
         memory: bytes that the process may grow by, or None.
         reducer: what replays; None is the processor. Learning is the processor's by plan.
+        graded: the basis under grevlex, where it is known; proved, for a certified result.
 
     Raises:
         SolverError: E-SOLVE-011 when no prime works, E-SOLVE-012 when a limit is reached,
             E-SOLVE-013 for exponents beyond 63 bits.
     """
     limits = Limits(deadline=deadline, memory=memory, progress=progress)
+    run = partial(
+        _rational,
+        seed=seed or 0,
+        limits=limits,
+        reducer=reducer or host_reducer(),
+        executor=executor,
+        certify=certify,
+    )
+    if order.is_graded or leads_are_coprime(system, order, 0):
+        return run(system, order)
     before: list[RunReport] = []
-    if not order.is_graded and not leads_are_coprime(system, order, 0):
-        graded = MonomialOrder.grevlex(order.nvars)
-        basis, report = _rational(system, graded, seed or 0, limits, reducer, executor, certify)
-        system = basis.as_system()
+    if graded is None:
+        graded, report = run(system, MonomialOrder.grevlex(order.nvars))
         before.append(report)
-    basis, report = _rational(system, order, seed or 0, limits, reducer, executor, certify)
-    return basis, report.after(before)
+    target = Target.of(graded, order)
+    basis, last = run(homogenised(graded), target.run_order, target=target)
+    return basis, last.after(before)
 
 
 def _rational(
     system: PolynomialSystem,
     order: MonomialOrder,
+    *,
     seed: int,
     limits: Limits,
-    reducer: Reducer | None,
+    reducer: Reducer,
     executor: Executor | None,
     certify: bool,
+    target: Target | None = None,
 ) -> tuple[EngineBasis, RunReport]:
     """One lifting, repeated with wider fields while they overflow."""
     for bits in WIDTHS:
         try:
             packing = layout(order, bits, seed)
             given = generators(system, packing)
-            run = _Lifting(given, order, seed, limits, reducer or host_reducer(), executor)
+            run = _Lifting(given, order, seed, limits, reducer, executor, target)
             basis, report = run.compute(packing)
             if not certify:
                 return basis, report
@@ -125,15 +141,32 @@ def replay_primes(
 
 
 def _replay_elsewhere(
-    trace: Trace, given: Generators, primes: Sequence[int], seconds: float | None
+    learned: tuple[Trace, Generators],
+    primes: Sequence[int],
+    seconds: float | None,
+    memory: int | None,
 ) -> list[Images]:
     """What a worker of an executor does: its share of the primes, on its own processor."""
     deadline = None if seconds is None else time.monotonic() + seconds
-    limits, reducer = Limits(deadline=deadline), host_reducer()
+    limits, reducer = Limits(deadline=deadline, memory=memory), host_reducer()
     return [
-        replay_primes(trace, given, primes[at : at + LANES], reducer, limits)
+        replay_primes(*learned, primes[at : at + LANES], reducer, limits)
         for at in range(0, len(primes), LANES)
     ]
+
+
+def _workers(executor: Executor) -> int:
+    """How many tasks the executor runs at a time, as far as it tells."""
+    if count := getattr(executor, "_max_workers", None):
+        return int(count)
+    client = getattr(executor, "_client", None)  # of Dask
+    return 4 if client is None else max(1, sum(client.nthreads().values()))
+
+
+def _shared(executor: Executor, learned: tuple[Trace, Generators]) -> Any:
+    """What all tasks need, as an argument: on a Dask cluster something that its workers hold."""
+    client = getattr(executor, "_client", None)
+    return learned if client is None else client.scatter([learned], broadcast=True, hash=False)[0]
 
 
 @attrs.define(eq=False)
@@ -142,9 +175,11 @@ class _Lifting:
 
     Attributes:
         trace: the record in use.
+        shared: what the tasks of the executor are given of it.
         dropped: learning primes that were replaced, and unlucky primes of the record in use.
         seconds: by phase.
         on_gpu: for each replay, where it was done.
+        target: where runs with homogeneous generators are to end; None for other runs.
     """
 
     given: Generators
@@ -153,15 +188,17 @@ class _Lifting:
     limits: Limits
     reducer: Reducer
     executor: Executor | None
+    target: Target | None
     dropped: list[int] = attrs.field(init=False, factory=list)
     seconds: dict[str, float] = attrs.field(init=False, factory=dict)
     on_gpu: list[bool] = attrs.field(init=False, factory=list)
     trace: Trace = attrs.field(init=False)
+    shared: Any = attrs.field(init=False, default=None)
 
     def compute(self, packing: Layout) -> tuple[EngineBasis, RunReport]:
         """Learn and lift, with another learning prime when the first is unlucky."""
         start = LARGEST_PRIME - 2 * random.Random(self.seed).randrange(2**24)
-        primes = primes_below(start, self.given.leading())
+        primes = self._primes(start)
         for _ in range(_ATTEMPTS):
             learned = self._learn(packing, primes)
             result = self._lift(*learned, primes)
@@ -180,16 +217,38 @@ class _Lifting:
         from alkahest.groebner.engine.certify import certify
 
         started = perf_counter()
-        primes = primes_below(LARGEST_PRIME, self.given.leading())
-        certify(system, basis, self.order, self.trace, self.given, primes, self.limits)
+        certify(
+            system,
+            basis,
+            self.order,
+            self.trace,
+            self.given,
+            self._primes(LARGEST_PRIME),
+            self.limits,
+            from_graded=self.target is not None,
+        )
         seconds = {**report.seconds, "certify": perf_counter() - started}
         return attrs.evolve(report, certainty="certified", seconds=seconds)
+
+    def _primes(self, start: int) -> Iterator[int]:
+        """Primes that keep the leading monomials of what is given."""
+        graded = self.target.graded_leads if self.target else ()
+        return primes_below(start, [*self.given.leading(), *graded])
 
     def _learn(self, packing: Layout, primes: Iterator[int]) -> tuple[RunReport, Trace]:
         started = perf_counter()
         # A term that vanishes modulo the learning prime would be missing from the record.
         prime = next(p for p in primes if all(c % p for c in self.given.coefficients))
-        run = Run(packing, prime, self.order, self.seed, self.limits, host_reducer(), record=True)
+        run = Run(
+            packing,
+            prime,
+            self.order,
+            self.seed,
+            self.limits,
+            host_reducer(),
+            self.target,
+            record=True,
+        )
         _, report, trace = run.compute(self.given)
         assert trace is not None
         self.trace = trace
@@ -204,7 +263,8 @@ class _Lifting:
         dropped: list[int] = []
         parts: list[NDArray[np.uint32]] = []
         lift = Lift(trace.offsets - np.arange(len(trace.offsets)))
-        confirmed = False
+        # A replay from a graded basis keeps the Hilbert series, which is proof enough.
+        confirmed = self.target is not None
         while not lift.settled or not used:
             for images in self._images(trace, primes, len(used)):
                 lucky = np.array(images.lucky)
@@ -252,21 +312,31 @@ class _Lifting:
     def _elsewhere(
         self, executor: Executor, trace: Trace, primes: Iterator[int], done: int
     ) -> list[Images]:
-        workers = getattr(executor, "_max_workers", None) or 4
+        workers = _workers(executor)
         share = LANES * max(1, done // (LANES * workers))
-        left = None if self.limits.deadline is None else self.limits.deadline - time.monotonic()
-        futures: list[Future[list[Images]]] = [
-            executor.submit(
-                _replay_elsewhere, trace, self.given, [next(primes) for _ in range(share)], left
-            )
-            for _ in range(workers)
-        ]
+        shares = [[next(primes) for _ in range(share)] for _ in range(workers)]
+        seconds, memory = self.limits.seconds_left, self.limits.memory
+        futures: list[Future[list[Images]]] = []
         try:
-            return [images for future in futures for images in future.result()]
-        except BaseException:
+            if not done:
+                self.shared = _shared(executor, (trace, self.given))
+            for own in shares:
+                futures.append(
+                    executor.submit(_replay_elsewhere, self.shared, own, seconds, memory)
+                )
+            return [
+                images
+                for future in futures
+                for images in future.result(timeout=self.limits.seconds_left)
+            ]
+        except AlkahestError:
+            raise
+        except Exception as error:  # noqa: BLE001  whatever executors and their transports raise
+            self.limits.checkpoint()
+            raise SolverError("E-SOLVE-016", f"executor {executor!r} failed: {error!r}") from error
+        finally:
             for future in futures:
                 future.cancel()
-            raise
 
     def _spent(self, phase: str, started: float) -> None:
         self.seconds[phase] = self.seconds.get(phase, 0.0) + perf_counter() - started

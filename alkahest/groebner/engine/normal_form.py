@@ -66,15 +66,16 @@ def reduce_modp(
     Raises:
         SolverError: E-SOLVE-012 at the deadline, E-SOLVE-013 for exponents beyond 63 bits.
     """
+    limits = Limits(deadline=deadline)
     for packing in _layouts(order):
         try:
-            job = _Job.make(system, basis, packing, prime)
+            job = _Job.make(system, basis, packing, prime, limits)
         except ExponentOverflowError:
             continue
         given = np.array(job.coefficients, np.uint32)
         rows = normal_forms(
             job.matrix, np.concatenate([basis.residues, given]), prime,
-            Limits(deadline=deadline).checkpoint,
+            limits.checkpoint,
         ).rows  # fmt: skip
         row, column = np.nonzero(rows)
         return NormalForms(
@@ -97,9 +98,10 @@ def reduce_rational(
 
     Arguments and errors as in :func:`reduce_modp`; ``basis`` is one over the rationals.
     """
+    limits = Limits(deadline=deadline)
     for packing in _layouts(order):
         try:
-            job = _Job.make(system, basis, packing, 0)
+            job = _Job.make(system, basis, packing, 0, limits)
         except ExponentOverflowError:
             continue
         # Imported here because their functions take seconds to compile the first time.
@@ -118,7 +120,7 @@ def reduce_rational(
             scales=[leading[g] for g in matrix.row_of[matrix.pivot_row]],
             given_bits=max((c.bit_length() for c in job.coefficients), default=0),
             divisor_bits=32 * basis.limbs.shape[1],
-            limits=Limits(deadline=deadline),
+            limits=limits,
         )
         division.run()
         remainder = division.column >= matrix.pivots
@@ -157,7 +159,12 @@ class _Job:
 
     @classmethod
     def make(
-        cls, system: PolynomialSystem, basis: EngineBasis, packing: Layout, prime: int
+        cls,
+        system: PolynomialSystem,
+        basis: EngineBasis,
+        packing: Layout,
+        prime: int,
+        limits: Limits,
     ) -> _Job:
         words, coefficients, sizes = merged(system, packing, prime)
         store = Basis.empty(packing)
@@ -167,7 +174,7 @@ class _Job:
         nonzero = sizes > 0
         first = store.append(words, np.zeros(len(words), np.uint32), sizes[nonzero], None)
         rows = np.arange(first, store.count, dtype=np.int32)
-        matrix = build_matrix(store, rows_as_they_are(store, rows, LOWER))
+        matrix = build_matrix(store, rows_as_they_are(store, rows, LOWER), limits)
         return cls(matrix=matrix, coefficients=coefficients, nonzero=nonzero)
 
     def spread(self, values: Sequence[int], default: int) -> list[int]:

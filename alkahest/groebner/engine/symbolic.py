@@ -18,6 +18,7 @@ import numpy as np
 from alkahest.groebner.engine._kernel import inlined, kernel
 from alkahest.groebner.engine.basis import Basis, grown
 from alkahest.groebner.engine.lanes import first_divisor
+from alkahest.groebner.engine.limits import Limits
 from alkahest.groebner.engine.packing import ExponentOverflowError
 
 if TYPE_CHECKING:
@@ -262,10 +263,16 @@ def rows_as_they_are(basis: Basis, of: NDArray[np.int32], kind: int) -> Seeds:
     )
 
 
-def build_matrix(basis: Basis, seeds: Seeds) -> SymbolicMatrix:
+def build_matrix(basis: Basis, seeds: Seeds, limits: Limits | None = None) -> SymbolicMatrix:
     """The matrix of the seeds and of every multiple of the basis that may be needed to reduce.
 
+    Args:
+        basis: what reduces.
+        seeds: rows to start with.
+        limits: asked whenever an array has to grow; None for none.
+
     Raises:
+        SolverError: E-SOLVE-012 at a limit.
         ExponentOverflowError: a monomial does not fit the basis' layout.
     """
     layout = basis.layout
@@ -290,9 +297,12 @@ def build_matrix(basis: Basis, seeds: Seeds) -> SymbolicMatrix:
         )  # fmt: skip
         if status == _DONE:
             break
-        rows, used, ncolumns = int(state[_ROWS]), int(state[_ENTRIES]), int(state[_COLUMNS])
         if status == _OVERFLOW:
             raise ExponentOverflowError
+        if limits is not None:
+            limits.checkpoint()
+            limits.foresee(entries.nbytes + columns.nbytes)
+        rows, used, ncolumns = int(state[_ROWS]), int(state[_ENTRIES]), int(state[_COLUMNS])
         if status == _MORE_ROWS:
             row_of = grown(row_of, rows, 2 * rows)
             row_kind = grown(row_kind, rows, 2 * rows)

@@ -34,7 +34,8 @@ class TraceRound:
         columns: number of columns.
         pivots: number of columns with a known pivot.
         row_of: int32, basis element of which each row is a multiple.
-        row_multiplier: packed monomials to multiply by, in the trace's layout.
+        row_multiplier: packed monomials to multiply by, in the layout of the run: the trace's, or in
+            rounds of a homogeneous run one with a further variable.
         row_start: int64, first entry of each row.
         row_length: int64, number of entries of each row.
         row_term: int64, first coefficient of each row.
