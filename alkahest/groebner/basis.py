@@ -294,9 +294,7 @@ class GroebnerBasis(Sequence[GbPoly]):
 
         Works in any dimension.
         """
-        basis, report = computing.reduced_basis(
-            self._own_terms(), ring, self.settings, self._basis
-        )
+        basis, report = computing.reduced_basis(self._own_terms(), ring, self.settings, self._basis)
         return GroebnerBasis(ring, basis, generators, self.settings, report.after(self._report))
 
     def fglm(self, order: object = "lex") -> GroebnerBasis:

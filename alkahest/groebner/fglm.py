@@ -2,9 +2,11 @@
 
 Monomials are taken in ascending new order. The residue of each is a combination of those of smaller
 ones, which gives an element of the new basis, or it is a new standard monomial (Faugère, Gianni,
-Lazard and Mora 1993). Over the rationals this runs modulo primes and the coefficients are lifted
-until one more prime agrees. A certified result is proved by reducing its elements under the old
-order: where they lie in the ideal they are its basis, having as many standard monomials.
+Lazard and Mora 1993). Over the rationals the steps are learned modulo one prime and followed modulo
+others, and the coefficients are lifted until one more prime agrees. For a certified result the
+residues of the new standard monomials are lifted too, and every step is repeated with them: the
+product of a variable and one residue is reduced, exactly, to the next, or to the combination that
+was found. So the elements lie in the ideal; they are its basis, having as many standard monomials.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import attrs
@@ -21,12 +24,13 @@ from numpy.typing import NDArray
 from alkahest.errors import SolverError
 from alkahest.groebner import computing
 from alkahest.groebner.basis import GroebnerBasis
+from alkahest.groebner.engine.records import LARGEST_PRIME
 from alkahest.groebner.fields import GF, MAX_PRIME_BITS
-from alkahest.groebner.flintpoly import Exponents, Terms
+from alkahest.groebner.flintpoly import Exponents, Terms, plain
 from alkahest.groebner.lifting import Image, lift
 from alkahest.groebner.orders import Order
 from alkahest.groebner.quotient import Border
-from alkahest.groebner.residues import Echelon, times_variable
+from alkahest.groebner.residues import Echelon, follow, times_variable
 from alkahest.groebner.ring import Ring
 from alkahest.groebner.settings import Settings
 
@@ -122,16 +126,24 @@ class Element:
 
 @attrs.frozen(eq=False)
 class Conversion:
-    """A new basis modulo one prime.
+    """A new basis modulo one prime, and how it was found.
 
     Attributes:
         standard: standard monomials of the new order, ascending.
         leads: its elements, ascending.
-        tails: residues of the leading monomials, uint64, shape ``(elements, D)``.
+        source: int64, for each step the standard monomial whose residue is multiplied; -1 for 1.
+        variable: int64, the variable of the old basis that it is multiplied by.
+        is_new: uint8, whether the step found a standard monomial, not an element.
+        vectors: residues of the standard monomials, uint64, shape ``(D, D)``.
+        tails: residues of the leading monomials in terms of ``standard``, shape ``(elements, D)``.
     """
 
     standard: tuple[Exponents, ...]
     leads: tuple[Element, ...]
+    source: NDArray[np.int64]
+    variable: NDArray[np.int64]
+    is_new: NDArray[np.uint8]
+    vectors: NDArray[np.uint64]
     tails: NDArray[np.uint64]
 
     def elements(self) -> list[tuple[Element, NDArray[np.uint64]]]:
@@ -159,23 +171,25 @@ class Conversion:
         weights = order.engine.weights
         echelon = Echelon(degree, degree, prime)
         one: Exponents = (0,) * n
-        candidates: list[tuple[tuple[int, ...], Exponents, int, int]] = [((), one, -1, -1)]
+        candidates: list[tuple[tuple[int, ...], Exponents, int, int]] = [((), one, -1, 0)]
         standard: list[Exponents] = []
         vectors: list[NDArray[np.uint64]] = []
         elements: list[Element] = []
         tails: list[NDArray[np.uint64]] = []
+        steps: list[tuple[int, int, bool]] = []
         seen: set[Exponents] = {one}
         while candidates:
             _, monomial, source, variable = heapq.heappop(candidates)
             if any(_divides(element.leading, monomial) for element in elements):
                 continue
             vector = np.zeros(degree, np.uint64)
-            if variable < 0:
+            if source < 0:
                 vector[0] = 1  # the smallest standard monomial of any order is 1
             else:
                 lines = border.products[kept[variable]]
                 times_variable(vectors[source], lines, residues, vector, prime)
             relation = echelon.insert(vector)
+            steps.append((source, kept[variable], relation is None))
             if relation is not None:
                 elements.append(Element(monomial, len(standard)))
                 tails.append(np.pad(relation, (0, degree - len(relation))))
@@ -188,7 +202,30 @@ class Conversion:
                     seen.add(product)
                     key = tuple((weights @ np.array(product)).tolist())
                     heapq.heappush(candidates, (key, product, len(standard) - 1, i))
-        return cls(tuple(standard), tuple(elements), np.array(tails).reshape(-1, degree))
+        sources, variables, new = zip(*steps, strict=True)
+        return cls(
+            tuple(standard),
+            tuple(elements),
+            np.array(sources, np.int64),
+            np.array(variables, np.int64),
+            np.array(new, np.uint8),
+            np.array(vectors).reshape(-1, degree),
+            np.array(tails).reshape(-1, degree),
+        )
+
+    def followed(self, basis: GroebnerBasis, border: Border, prime: int) -> Conversion | None:
+        """The same steps modulo another prime; None where it divides a leading coefficient.
+
+        None as well where the standard monomials differ.
+        """
+        residues = border.residues(basis.engine_basis, prime)
+        if residues is None:
+            return None
+        vectors, tails = np.zeros_like(self.vectors), np.zeros_like(self.tails)
+        steps = (self.source, self.variable, self.is_new)
+        if not follow(border.products, residues, *steps, vectors, tails, prime):
+            return None
+        return attrs.evolve(self, vectors=vectors, tails=tails)
 
 
 def _divides(a: Exponents, b: Exponents) -> bool:
@@ -203,51 +240,78 @@ def _rational(
     Raises:
         SolverError: E-SOLVE-011 when no primes are left.
     """
-    start, until = 2**31 - 1, basis.settings.until
+    start, until, certify = LARGEST_PRIME, basis.settings.until, basis.settings.certify
     for _ in range(8):
-        first: list[Conversion] = []
+        while (learned := Conversion.modulo(basis, border, order, start, kept)) is None:
+            start = _next_prime(start)
+        steps = learned
 
-        def image(prime: int, first: list[Conversion] = first) -> Image | None:
-            new = Conversion.modulo(basis, border, order, prime, kept)
-            if new is None or (first and new.standard != first[0].standard):
+        def image(prime: int, steps: Conversion = steps) -> Image | None:
+            new = steps.followed(basis, border, prime)
+            if new is None:
                 return None
-            first.append(new)
-            return new.tails.reshape(-1)
+            numbers = (new.tails, new.vectors) if certify else (new.tails,)
+            return np.concatenate(numbers).reshape(-1)
 
-        # The first image says how many numbers there are.
-        probe = start
-        while image(probe) is None:
-            probe = _next_prime(probe)
-        new = first[0]
+        rows = len(steps.leads) + (len(steps.standard) if certify else 0)
+        start = _next_prime(start)
         try:
-            numbers, primes = lift(image, [border.degree] * len(new.leads), probe, until)
+            numbers, primes = lift(image, [border.degree] * rows, start, until)
         except SolverError as error:
             if error.code != "E-SOLVE-011":
                 raise
-            start = _next_prime(probe)
             continue
-        table = np.array(numbers, dtype=object).reshape(len(new.leads), border.degree)
-        elements = [
-            element.terms(new.standard, row)
-            for element, row in zip(new.leads, table.tolist(), strict=True)
-        ]
-        if not basis.settings.certify or _lie_in(
-            [_spread(e, kept, basis.ring.n) for e in elements], basis, until
-        ):
+        table = np.array(numbers, dtype=object).reshape(rows, border.degree)
+        tails, vectors = table[: len(steps.leads)], table[len(steps.leads) :]
+        if not certify or _is_proved(steps, tails, vectors, basis, border):
+            elements = [
+                element.terms(steps.standard, row)
+                for element, row in zip(steps.leads, tails.tolist(), strict=True)
+            ]
             return elements, primes
-        start = _next_prime(probe)
     raise SolverError("E-SOLVE-011", f"the basis could not be converted to the order {order}")
 
 
-def _spread(terms: Terms, kept: Sequence[int], n: int) -> Terms:
-    """Terms in the variables ``kept`` as terms in all of ``n``."""
-    place = {variable: i for i, variable in enumerate(kept)}
-    return {tuple(e[place[k]] if k in place else 0 for k in range(n)): c for e, c in terms.items()}
+def _is_proved(
+    steps: Conversion,
+    tails: NDArray[Any],
+    vectors: NDArray[Any],
+    basis: GroebnerBasis,
+    border: Border,
+) -> bool:
+    """Whether every step gives, over the rationals, the residue that was lifted for it."""
+    monomials = [tuple(row) for row in border.monomials.tolist()]
+    combined = _product(tails[:, : len(vectors)], vectors)
+    residues = iter(vectors), iter(combined)
+    products: list[Terms] = []
+    expected: list[Terms] = []
+    for source, variable, is_new in zip(steps.source, steps.variable, steps.is_new, strict=True):
+        found = next(residues[0 if is_new else 1])
+        expected.append({m: c for m, c in zip(monomials, found, strict=True) if c})
+        if source < 0:
+            products.append({monomials[0]: 1})
+        else:
+            products.append(
+                {
+                    (*m[:variable], m[variable] + 1, *m[variable + 1 :]): c
+                    for m, c in zip(monomials, vectors[source], strict=True)
+                    if c
+                }
+            )
+    until = basis.settings.until
+    rests = computing.normal_forms(products, basis.engine_basis, basis.ring, deadline=until)
+    return [dict(rest.terms()) for rest in rests] == expected
 
 
-def _lie_in(elements: Sequence[Terms], basis: GroebnerBasis, until: float | None) -> bool:
-    rests = computing.normal_forms(elements, basis.engine_basis, basis.ring, deadline=until)
-    return all(rest.is_zero for rest in rests)
+def _product(left: NDArray[Any], right: NDArray[Any]) -> list[list[Fraction]]:
+    """The product of matrices of fractions."""
+    from flint import fmpq, fmpq_mat
+
+    a, b = (
+        fmpq_mat(*m.shape, [fmpq(c.numerator, c.denominator) for c in m.reshape(-1)])
+        for m in (left, right)
+    )
+    return [[Fraction(plain(c)) for c in row] for row in (a * b).tolist()]
 
 
 def _next_prime(prime: int) -> int:

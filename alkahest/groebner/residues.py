@@ -125,6 +125,56 @@ def insert(echelon: Words, pivots: Ints, rank: int, row: Words, width: int, prim
     return False
 
 
+@kernel(
+    "boolean(int64[:, ::1], uint64[:, ::1], int64[::1], int64[::1], uint8[::1], uint64[:, ::1],"
+    "uint64[:, ::1], uint64)"
+)
+def follow(
+    products: Ints,
+    border: Words,
+    source: Ints,
+    variable: Ints,
+    is_new: NDArray[np.uint8],
+    vectors: Words,
+    relations: Words,
+    prime: int,
+) -> bool:
+    """Repeat recorded steps modulo another prime; False where one turns out otherwise.
+
+    Step k takes the product of ``vectors[source[k]]`` and a variable, or 1 where the source is
+    negative. It becomes the next of ``vectors`` where ``is_new``; else it is a combination of the
+    vectors before, whose coefficients become the next row of ``relations``.
+    """
+    degree = border.shape[1]
+    square = prime * prime
+    echelon = np.zeros((degree, 2 * degree + 1), np.uint64)
+    pivots = np.zeros(degree + 1, np.int64)
+    row = np.empty(2 * degree + 1, np.uint64)
+    rank = related = 0
+    for step in range(len(source)):
+        row[:] = 0
+        if source[step] < 0:
+            row[0] = 1
+        else:
+            lines = products[variable[step]]
+            _times_variable(vectors[source[step]], lines, border, row[:degree], square)
+        for j in range(degree):
+            row[j] %= prime
+        if is_new[step]:
+            vectors[rank] = row[:degree]
+        row[degree + rank] = 1
+        if insert(echelon, pivots, rank, row, degree, prime) != bool(is_new[step]):
+            return False
+        if is_new[step]:
+            rank += 1
+            continue
+        for k in range(rank):
+            value = row[degree + k]
+            relations[related, k] = prime - value if value else value
+        related += 1
+    return True
+
+
 class Echelon:
     """Rows of ``width`` residues, inserted one after another; each is new or a combination.
 

@@ -331,7 +331,7 @@ class _Lifting:
             ]
         except AlkahestError:
             raise
-        except Exception as error:  # noqa: BLE001  whatever executors and their transports raise
+        except Exception as error:
             self.limits.checkpoint()
             raise SolverError("E-SOLVE-016", f"executor {executor!r} failed: {error!r}") from error
         finally:
