@@ -317,9 +317,16 @@ class GroebnerBasis(Sequence[GbPoly]):
             vars: variables to eliminate; at least one is left.
 
         Raises:
+            InputTypeError: E-INPUT-008 for what is no list of variables.
             SolverError: E-SOLVE-009 for a variable that is not in the ring, or for none left.
         """
         names = vars.replace(",", " ").split() if isinstance(vars, str) else vars
+        if not isinstance(names, Sequence):
+            raise InputTypeError(
+                "E-INPUT-008",
+                f"vars must be a list or tuple of symbols, not {type(vars).__name__}",
+                remediation="Put a single variable into a list.",
+            )
         gone = sorted({self._ring.index(variable) for variable in names})
         kept = [i for i in range(self._ring.n) if i not in gone]
         if not kept:

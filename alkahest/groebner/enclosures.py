@@ -6,6 +6,8 @@ roots of a polynomial with integer coefficients is certified: real roots are tol
 
 from __future__ import annotations
 
+import cmath
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -50,7 +52,7 @@ class Interval:
         return bool(self.lower <= number <= self.upper)
 
     def __float__(self) -> float:
-        return float(self.middle)
+        return nearest_float(self.middle)
 
     @classmethod
     def of_ball(cls, ball: Any) -> Interval:
@@ -117,9 +119,10 @@ class Coordinate:
         exact = self.exact()
         if exact is not None:
             return str(exact)
-        if self.is_real:
-            return f"{float(self.real)!r}"
-        return f"{complex(self)!r}".strip("()")
+        if not cmath.isfinite(number := complex(self)):
+            above = _digits(self.real)
+            return above if self.is_real else f"{above} + {_digits(self.imaginary)}j"
+        return f"{number.real!r}" if self.is_real else f"{number!r}".strip("()")
 
     @classmethod
     def of_ball(cls, ball: Any, *, real: bool, surd: Any = None) -> Coordinate:
@@ -135,6 +138,23 @@ class Coordinate:
             imaginary=Interval.point(0),
             surd=(Fraction(number), Fraction(0), 1),
         )
+
+
+def nearest_float(number: Fraction) -> float:
+    """The float nearest to a number; an infinity for one beyond the largest float."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def _digits(interval: Interval) -> str:
+    """The middle with 17 digits, however large it is."""
+    import flint
+
+    middle = flint.fmpq(interval.middle.numerator, interval.middle.denominator)
+    with precision(80):
+        return str(flint.arb(middle).str(17, radius=False))
 
 
 def _exact(ball: Any) -> Fraction:
@@ -176,4 +196,4 @@ def square_free_root(n: int) -> tuple[int, int]:
     return (k * root, sign) if root * root == m else (k, sign * m)
 
 
-__all__ = ["Coordinate", "Interval", "precision", "roots", "square_free_root"]
+__all__ = ["Coordinate", "Interval", "nearest_float", "precision", "roots", "square_free_root"]

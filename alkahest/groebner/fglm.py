@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from alkahest.errors import SolverError
 from alkahest.groebner import computing
 from alkahest.groebner.basis import GroebnerBasis
+from alkahest.groebner.engine.limits import Limits
 from alkahest.groebner.engine.records import LARGEST_PRIME
 from alkahest.groebner.fields import GF, MAX_PRIME_BITS
 from alkahest.groebner.flintpoly import Exponents, Terms, plain
@@ -240,7 +241,9 @@ def _rational(
     Raises:
         SolverError: E-SOLVE-011 when no primes are left.
     """
-    start, until, certify = LARGEST_PRIME, basis.settings.until, basis.settings.certify
+    start, certify = LARGEST_PRIME, basis.settings.certify
+    limits = Limits(deadline=basis.settings.until, memory=basis.settings.memory)
+    limits.foresee(8 * border.degree * (len(border.parent) + 4 * border.degree))
     for _ in range(8):
         while (learned := Conversion.modulo(basis, border, order, start, kept)) is None:
             start = _next_prime(start)
@@ -256,7 +259,7 @@ def _rational(
         rows = len(steps.leads) + (len(steps.standard) if certify else 0)
         start = _next_prime(start)
         try:
-            numbers, primes = lift(image, [border.degree] * rows, start, until)
+            numbers, primes = lift(image, [border.degree] * rows, start, limits)
         except SolverError as error:
             if error.code != "E-SOLVE-011":
                 raise

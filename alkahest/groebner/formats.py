@@ -23,7 +23,7 @@ from alkahest.errors import AlkahestError, IoError, SolverError
 from alkahest.expr import ExprPool, parse
 from alkahest.groebner.basis import GroebnerBasis
 from alkahest.groebner.fields import GF, QQ, Field
-from alkahest.groebner.text import text_of
+from alkahest.groebner.text import number_text, text_of
 
 _DIRECTIVE = re.compile(r"#\s*(vars|field|order)\s*:\s*(.*?)\s*")
 _NUMBERED = re.compile(r"(\d+)")
@@ -173,7 +173,9 @@ def write_json(basis: GroebnerBasis) -> str:
         "field": str(basis.field),
         "order": basis.order,
         "certainty": basis.report.certainty,
-        "polynomials": [[[str(c), list(e)] for e, c in element.terms()] for element in basis],
+        "polynomials": [
+            [[number_text(c), list(e)] for e, c in element.terms()] for element in basis
+        ],
         "report": basis.report.to_dict(),
     }
     return json.dumps(data, indent=1) + "\n"

@@ -37,7 +37,7 @@ def lift(
     image: Callable[[int], Image | None],
     groups: Sequence[int],
     start: int = 2**31 - 1,
-    until: float | None = None,
+    limits: Limits | None = None,
 ) -> tuple[list[Fraction], tuple[int, ...]]:
     """Rational numbers from their images.
 
@@ -45,16 +45,16 @@ def lift(
         image: residues modulo a prime, or None for a prime that gives none.
         groups: lengths of the runs of numbers that share a denominator.
         start: the largest prime to use.
-        until: reading of :func:`time.monotonic` at which to give up, or None.
+        limits: asked between primes, or None.
 
     Returns:
         The numbers, and the primes that were used; the last one only checked.
 
     Raises:
-        SolverError: E-SOLVE-011 when the primes run out, E-SOLVE-012 at the deadline.
+        SolverError: E-SOLVE-011 when the primes run out, E-SOLVE-012 at a limit.
     """
     state = Lift(np.cumsum([0, *groups], dtype=np.int64))
-    limits = Limits(deadline=until)
+    limits = limits or Limits()
     columns: list[NDArray[np.uint32]] = []
     used: list[int] = []
     next_try, fruitless = 2, 0

@@ -97,10 +97,12 @@ def order_of(text: object, n: int) -> Order:
         kind, numbers = "block", (k, n - k) if 0 < k < n else (k,)
     if kind == "block" and numbers and min(numbers) > 0 and sum(numbers) == n:
         return Order(kind, numbers, n) if len(numbers) > 1 else Order("grevlex", (), n)
-    if kind == "weights" and len(numbers) == n and min(numbers) > 0:
+    if kind == "weights" and len(numbers) == n and min(numbers) > 0 and max(numbers) < 2**31:
         return Order(kind, numbers, n)
     if kind in ("elimination", "block", "weights"):
-        wanted = "one positive number per variable" if kind == "weights" else "block sizes"
+        wanted = (
+            "one number from 1 to 2147483647 per variable" if kind == "weights" else "block sizes"
+        )
         raise SolverError(
             "E-SOLVE-008",
             f"order {text!r} does not fit {n} variables: {kind} takes {wanted}"

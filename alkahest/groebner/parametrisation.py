@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from alkahest.errors import SolverError
 from alkahest.groebner.basis import GroebnerBasis
+from alkahest.groebner.engine.limits import Limits
 from alkahest.groebner.flintpoly import Exponents, Terms, plain
 from alkahest.groebner.lifting import Image, lift, primes_from
 from alkahest.groebner.quotient import Border
@@ -129,7 +130,7 @@ class Residues:
             found = None if border is None else self._powers(form, border, prime)
             return None if found is None else np.concatenate(found)
 
-        numbers, _ = lift(image, [self.degree] * (self.n + 1), until=self.until)
+        numbers, _ = lift(image, [self.degree] * (self.n + 1), limits=Limits(deadline=self.until))
         rows = [numbers[k * self.degree : (k + 1) * self.degree] for k in range(self.n + 1)]
         tail, *numerators = [flint.fmpq_poly([_fmpq(c) for c in row]) for row in rows]
         leading = flint.fmpq_poly([0] * self.degree + [1])
@@ -154,7 +155,7 @@ class Residues:
             relation = self._relation(form, border, prime)
             return relation if len(relation) == degree else None
 
-        numbers, _ = lift(image, [degree], until=self.until)
+        numbers, _ = lift(image, [degree], limits=Limits(deadline=self.until))
         return flint.fmpq_poly([*(-_fmpq(c) for c in numbers), 1])
 
     def multiplicity(self, form: Sequence[int], factor: Any) -> int:

@@ -30,6 +30,10 @@ MAX_TERMS = 10_000_000
 """Powers that would expand to more terms than this are refused."""
 
 
+MAX_BITS = 2**30
+"""Powers whose coefficients would have more bits together than this are refused."""
+
+
 def read(
     source: object, ring: Ring, *, exact_floats: bool = False, label: str = ""
 ) -> dict[Exponents, Coefficient]:
@@ -295,17 +299,39 @@ class _Expansion:
 
     def power(self, base: Any, exponent: int, node: object) -> Any:
         """``base**exponent``; a negative exponent needs a constant."""
+        if base.is_constant() and exponent:
+            return self._constant_power(base, exponent, node)
         if exponent < 0:
-            if not base.is_constant():
-                raise self.refusal(node)
-            if base.is_zero():
-                raise SolverError("E-SOLVE-005", f"{_shown(node)} divides by zero")
-            return self.ctx.constant(base.leading_coefficient() ** exponent)
+            raise self.refusal(node)
+        terms = 1
         if len(base) > 1:
-            most = math.comb(len(base) + min(exponent, MAX_TERMS) - 1, len(base) - 1)
-            _check_size(most, node)
+            terms = math.comb(len(base) + min(exponent, MAX_TERMS) - 1, len(base) - 1)
+            _check_size(terms, node)
         check_degree(int(base.total_degree()) * exponent if len(base) else 0)
+        self._check_bits(base, exponent, terms, node)
         return base**exponent
+
+    def _constant_power(self, base: Any, exponent: int, node: object) -> Any:
+        if base.is_zero():
+            if exponent < 0:
+                raise SolverError("E-SOLVE-005", f"{_shown(node)} divides by zero")
+            return base
+        number = base.leading_coefficient()
+        if isinstance(self.ring.field, GF):
+            return self.ctx.constant(pow(int(number), exponent, self.ring.field.prime))
+        self._check_bits(base, abs(exponent), 1, node)
+        return self.ctx.constant(number**exponent)
+
+    def _check_bits(self, base: Any, exponent: int, terms: int, node: object) -> None:
+        """Refuse powers with more digits than memory holds, for which FLINT ends the process."""
+        if not isinstance(self.ring.field, GF) and len(base):
+            longest = max(int(c.height_bits()) for c in base.coeffs()) - 1
+            bits = terms * exponent * (longest + (len(base) - 1).bit_length())
+            if bits > MAX_BITS:
+                raise SolverError(
+                    "E-SOLVE-013",
+                    f"{_shown(node)} would expand to as many as {bits} bits; {MAX_BITS} is the most",
+                )
 
     def _check_degree(self, polynomial: Any) -> None:
         if len(polynomial):

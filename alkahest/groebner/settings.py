@@ -44,6 +44,12 @@ class Settings:
             raise _option("deadline", self.deadline, "a positive number of seconds")
         if self.memory is not None and not (_is_number(self.memory) and self.memory > 0):
             raise _option("memory", self.memory, "a positive number of bytes")
+        if not isinstance(self.certify, bool):
+            raise _option("certify", self.certify, "True or False")
+        if self.progress is not None and not callable(self.progress):
+            raise InputTypeError(
+                "E-INPUT-008", f"progress must be a function of one argument, not {self.progress!r}"
+            )
         if self.executor is not None and not callable(getattr(self.executor, "submit", None)):
             raise InputTypeError(
                 "E-INPUT-008",

@@ -16,6 +16,7 @@ from alkahest.groebner.enclosures import (
     MOST_BITS,
     Coordinate,
     ImpreciseError,
+    nearest_float,
     precision,
     roots,
     square_free_root,
@@ -67,7 +68,10 @@ class Solution(Mapping[str, Coordinate]):
         return self._coordinates
 
     def to_floats(self) -> tuple[float, ...] | tuple[complex, ...]:
-        """The coordinates rounded: floats for a real solution, else complex numbers."""
+        """The coordinates rounded: floats for a real solution, else complex numbers.
+
+        Numbers beyond the largest float become infinities.
+        """
         if self.is_real:
             return tuple(float(value) for value in self._coordinates)
         return tuple(complex(value) for value in self._coordinates)
@@ -182,7 +186,7 @@ def solve(
 
 def make_settings(options: Mapping[str, Any]) -> Settings:
     """Settings from keyword arguments; E-INPUT-011 for one that there is not."""
-    names = {field.name for field in attrs.fields(Settings)}
+    names = {field.name for field in attrs.fields(Settings) if field.init}
     for name in options:
         if name not in names:
             raise InputError(
@@ -337,8 +341,8 @@ def _are_apart(points: Sequence[Solution]) -> bool:
     parts = [
         [part for c in point.coordinates() for part in (c.real, c.imaginary)] for point in points
     ]
-    lower = np.array([[float(part.lower) for part in row] for row in parts])
-    upper = np.array([[float(part.upper) for part in row] for row in parts])
+    lower = np.array([[nearest_float(part.lower) for part in row] for row in parts])
+    upper = np.array([[nearest_float(part.upper) for part in row] for row in parts])
     lower, upper = np.nextafter(lower, -np.inf), np.nextafter(upper, np.inf)
     touching = np.ones((len(points), len(points)), np.bool_)
     for low, high in zip(lower.T, upper.T, strict=True):

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from alkahest.expr.tokens import integer_text
 from alkahest.groebner.fields import Coefficient
+
+
+def number_text(number: Coefficient) -> str:
+    """A number as text, whatever Python's limit on digits."""
+    above = integer_text(number.numerator)
+    return above if number.denominator == 1 else f"{above}/{integer_text(number.denominator)}"
 
 
 def text_of(
@@ -20,7 +27,7 @@ def text_of(
         ]
         size = abs(coefficient)
         if size != 1 or not factors:
-            factors.insert(0, str(size))
+            factors.insert(0, number_text(size))
         pieces.append(("-" if coefficient < 0 else "+", "*".join(factors)))
     if not pieces:
         return "0"

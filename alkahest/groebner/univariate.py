@@ -10,7 +10,7 @@ import attrs
 
 from alkahest.errors import InputError, SolverError
 from alkahest.expr import Expr, ExprPool
-from alkahest.groebner.enclosures import MOST_BITS, Interval, roots
+from alkahest.groebner.enclosures import MOST_BITS, Interval, nearest_float, roots
 from alkahest.groebner.fields import QQ
 from alkahest.groebner.polynomial import GbPoly
 from alkahest.groebner.reading import common_field
@@ -40,7 +40,7 @@ class RootInterval:
         return None if self.rational is None else pool.constant(self.rational)
 
     def __float__(self) -> float:
-        return float((self.lower + self.upper) / 2)
+        return nearest_float((self.lower + self.upper) / 2)
 
 
 def real_roots(poly: object, var: object, *, digits: int = 15) -> list[RootInterval]:

@@ -89,7 +89,7 @@ class Division:
         mask = np.zeros((len(self.program.lower), self.program.columns), np.bool_)
         used: list[int] = []
         residues = self._start(mask)
-        number = 0
+        number, next_try = 0, 2
         while not self._proved(used):
             self.limits.checkpoint()
             primes, images = self._divide(number)
@@ -98,13 +98,16 @@ class Division:
             if (seen & ~mask).any():
                 # Entries that the primes so far did not show: begin again, looking for them too.
                 mask |= seen
-                used, residues = [], self._start(mask)
+                used, residues, next_try = [], self._start(mask), 2
             used += primes
             residues = np.concatenate([residues, images[mask]], axis=1)
-            if not self.lift.settled:
-                self.lift.settle(residues, tuple(used), self.limits.checkpoint)
             if self.lift.settled:
-                self.lift.recheck(residues, tuple(used))
+                self.lift.recheck(images[mask], primes)
+            elif len(used) >= next_try:
+                next_try = len(used) + 1 + len(used) // 8
+                self.lift.settle(residues, tuple(used), self.limits.checkpoint)
+                if self.lift.settled:
+                    self.lift.recheck(residues, tuple(used))
 
     def _start(self, mask: NDArray[np.bool_]) -> NDArray[np.uint32]:
         self.row, self.column = np.nonzero(mask)

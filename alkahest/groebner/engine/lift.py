@@ -231,8 +231,11 @@ def _first_mismatch(limbs, negative, first, last, residues, denominator, prime):
     return last
 
 
-def _digits(value: int, count: int) -> list[int]:
-    return [value >> (DIGIT_BITS * k) & DIGIT_MASK for k in range(count)]
+def _digits(value: int, count: int) -> NDArray[np.int64]:
+    """The lowest ``count`` digits of a number, least significant first."""
+    assert DIGIT_BITS == 24
+    octets = np.frombuffer(value.to_bytes(3 * count, "little"), np.uint8).reshape(count, 3)
+    return octets.astype(np.int64) @ np.array([1, 1 << 8, 1 << 16])
 
 
 @attrs.frozen(eq=False)
@@ -264,8 +267,8 @@ class Modulus:
             primes=np.array(primes, np.uint64),
             product=product,
             inverses=np.array(inverses, np.uint64),
-            cofactors=np.array([_digits(c, count) for c in cofactors], np.uint32),
-            digits=np.array(_digits(product, count), np.int64),
+            cofactors=np.array([_digits(c, count) for c in cofactors]).astype(np.uint32),
+            digits=_digits(product, count),
         )
 
     @property

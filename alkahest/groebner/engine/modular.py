@@ -263,6 +263,7 @@ class _Lifting:
         dropped: list[int] = []
         parts: list[NDArray[np.uint32]] = []
         lift = Lift(trace.offsets - np.arange(len(trace.offsets)))
+        next_try = 2
         # A replay from a graded basis keeps the Hilbert series, which is proof enough.
         confirmed = self.target is not None
         while not lift.settled or not used:
@@ -286,7 +287,9 @@ class _Lifting:
             started = perf_counter()
             residues = np.concatenate(parts, axis=1)
             parts = [residues]
-            if len(used) > 1:
+            if len(used) >= next_try:
+                # The more primes there are, the dearer an attempt is and the less one more tells.
+                next_try = len(used) + 1 + len(used) // 8
                 lift.settle(residues, tuple(used), self.limits.checkpoint)
             if lift.settled and used:
                 # What was settled in an earlier turn has not met the last prime yet.

@@ -148,7 +148,7 @@ def layout(order: MonomialOrder, bits: int, seed: int = 0) -> Layout:
     grades = [entry for entry in forms if np.array_equal(entry[0], grading)][:1]
     others = [entry for entry in forms if entry[0].sum() != 1 or entry[1] != at[entry[0].tobytes()]]
     ordered = grades + [entry for entry in others if entry[1] != grades[0][1]]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed % 2**64)
     return Layout(
         bits=bits,
         words=words,

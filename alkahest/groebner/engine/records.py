@@ -54,7 +54,9 @@ def _weights(value: Any) -> NDArray[np.int64]:
 
 def _is_admissible(order: MonomialOrder, _: object, matrix: NDArray[np.int64]) -> None:
     nvars = matrix.shape[1]
-    if nvars and np.linalg.matrix_rank(matrix.astype(np.float64)) < nvars:
+    # Rows scaled to 1, or large weights would hide small ones.
+    rows = matrix[matrix.any(axis=1)]
+    if nvars and np.linalg.matrix_rank(rows / np.abs(rows).max(axis=1, keepdims=True)) < nvars:
         raise ValueError(f"the weights of order {order.name!r} leave different monomials equal")
     for column in matrix.T:
         nonzero = column[column != 0]
