@@ -311,7 +311,7 @@ def _product(left: NDArray[Any], right: NDArray[Any]) -> list[list[Fraction]]:
     from flint import fmpq, fmpq_mat
 
     a, b = (
-        fmpq_mat(*m.shape, [fmpq(c.numerator, c.denominator) for c in m.reshape(-1)])
+        fmpq_mat([[fmpq(c.numerator, c.denominator) for c in row] for row in m.tolist()])
         for m in (left, right)
     )
     return [[Fraction(plain(c)) for c in row] for row in (a * b).tolist()]

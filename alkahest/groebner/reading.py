@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from alkahest.errors import InputTypeError, PoolError, SolverError
+from alkahest.errors import InputTypeError, ParseError, PoolError, SolverError
 from alkahest.expr import Expr, ExprPool, parse
 from alkahest.expr.numbers import payload
 from alkahest.expr.walk import postorder
@@ -60,6 +60,11 @@ def read(
             raise
         raise type(error)(
             error.code, f"{label}: {error.message}", remediation=error.remediation
+        ) from None
+    except ParseError as error:
+        message = f"{label}: {error.message}" if label else error.message
+        raise ParseError(
+            error.code, message, remediation=error.remediation, span=error.span
         ) from None
 
 

@@ -25,7 +25,7 @@ def text_of(
             for name, e in zip(names, exponents, strict=True)
             if e
         ]
-        size = abs(coefficient)
+        size = -coefficient if coefficient < 0 else coefficient
         if size != 1 or not factors:
             factors.insert(0, number_text(size))
         pieces.append(("-" if coefficient < 0 else "+", "*".join(factors)))

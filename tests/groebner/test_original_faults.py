@@ -111,3 +111,27 @@ def test_the_report_tells_primes_sizes_and_times():
     assert all(r.rows > 0 and r.columns > 0 for r in report.rounds)
     assert report.seconds
     assert "degree" in str(report)
+
+
+def test_a_power_of_a_constant_may_have_any_exponent_over_a_prime_field():
+    # FLINT's polynomials end the process when such an exponent does not fit a word.
+    basis = GroebnerBasis.compute(["3^(10^20)*x - 1", "2^(-10^15)*y - 1"], "x y", field=GF(7))
+    x, y = pow(3, -(10**20), 7), pow(2, 10**15, 7)
+    assert [dict(p.terms()) for p in basis] == [
+        {(1, 0): 1, (0, 0): -x % 7},
+        {(0, 1): 1, (0, 0): -y % 7},
+    ]
+
+
+@pytest.mark.parametrize("text", ["2^(10^15)*x - 1", "(1/3)^(-10^12)*x", "(x + 1)^100000"])
+def test_powers_that_memory_does_not_hold_are_refused(text):
+    with pytest.raises(SolverError, match="bits") as caught:
+        GroebnerBasis.compute([text], "x")
+    assert caught.value.code == "E-SOLVE-013"
+
+
+def test_coefficients_longer_than_python_prints_are_printed():
+    number = 10**5000 + 7
+    basis = GroebnerBasis.compute(["x - 10^5000 - 7", {(0, 1): 1, (0, 0): -number}], "x y")
+    assert str(basis[1]) == f"y - 1{'0' * 4999}7"
+    assert basis[0](number, 0) == 0

@@ -53,3 +53,33 @@ def test_importing_the_api_loads_neither_numba_nor_flint():
         "assert not found, found"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+ASK = """
+import sys
+from alkahest.groebner.probe import probe
+answer = probe()
+print("numba" in sys.modules, answer)
+"""
+
+
+def test_a_probe_that_passed_is_remembered_for_these_installations(tmp_path, monkeypatch):
+    def ask(code=ASK):
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        return done.stdout.split(" ", 1)
+
+    monkeypatch.setenv("ALKAHEST_CACHE_DIR", str(tmp_path / "cache"))
+    imported, answer = ask()
+    assert imported == "True"
+    assert "ok=True" in answer
+    assert "python-flint" in answer
+    assert ask() == ["False", answer]
+    # Another numba is found from here on, which cannot be imported.
+    (tmp_path / "numba").mkdir()
+    (tmp_path / "numba" / "__init__.py").write_text("raise ImportError('a broken numba')")
+    broken = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{ASK}"
+    assert "ok=False, detail='a broken numba" in ask(broken)[1]
+    monkeypatch.setenv("ALKAHEST_CACHE_DIR", "off")
+    assert ask() == ["True", answer]

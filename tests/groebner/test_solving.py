@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import pairwise
 
@@ -9,7 +10,7 @@ import pytest
 from groebner_benchmark.systems import system
 
 import alkahest as ak
-from alkahest import GF, GroebnerBasis, InputError, SolverError, solve, triangularize
+from alkahest import GF, GroebnerBasis, InputError, SolverError, real_roots, solve, triangularize
 from alkahest.groebner.parametrisation import Parametrisation
 from alkahest.groebner.settings import Settings
 
@@ -212,3 +213,22 @@ def test_a_larger_system_is_solved():
                 total += term
             assert abs(total) < 1e-9
     assert sum(s.is_real for s in found) == len(solve(polys, names)) == 16
+
+
+def test_roots_beyond_the_largest_float_are_enclosed_and_shown():
+    found = solve(["x^3 - 10^1200*x - 7", "y*x - 1"], "x y", domain="complex")
+    assert [str(s["x"]) for s in found][::2] == [
+        "-1.0000000000000000e+600",
+        "1.0000000000000000e+600",
+    ]
+    assert found[0].to_floats()[0] == -math.inf
+    for s in found:
+        x = s["x"].real
+        assert x.lower < x.upper or x.lower**3 == 10**1200 * x.lower + 7
+    assert [float(r) for r in real_roots("x^3 - 10^1200*x - 7", "x")][::2] == [-math.inf, math.inf]
+
+
+def test_the_options_that_there_are_are_listed():
+    with pytest.raises(InputError, match="'bogus'") as caught:
+        solve(["x"], "x", bogus=1)
+    assert "_start" not in caught.value.remediation

@@ -235,7 +235,8 @@ def _digits(value: int, count: int) -> NDArray[np.int64]:
     """The lowest ``count`` digits of a number, least significant first."""
     assert DIGIT_BITS == 24
     octets = np.frombuffer(value.to_bytes(3 * count, "little"), np.uint8).reshape(count, 3)
-    return octets.astype(np.int64) @ np.array([1, 1 << 8, 1 << 16])
+    digits: NDArray[np.int64] = octets.astype(np.int64) @ np.array([1, 1 << 8, 1 << 16])
+    return digits
 
 
 @attrs.frozen(eq=False)
