@@ -20,6 +20,7 @@ CORE = "alkahest"
 OF_LLVMLITE = ("numba",)
 """Distributions of others that pin llvmlite, and so may not agree with ours about it."""
 
+_UNREADABLE = (metadata.PackageNotFoundError, OSError, ValueError, KeyError)
 _REQUIREMENT = re.compile(
     r"(?P<name>[A-Za-z0-9][\w.-]*)\s*(?:\[[^]]*\])?\s*\(?(?P<bounds>[^;@)]*)[^;]*(?:;(?P<marker>.*))?"
 )
@@ -65,7 +66,7 @@ def checks() -> Iterator[Diagnostic]:
 def version(distribution: str) -> str:
     """Version of an installed distribution, or ""."""
     try:
-        return metadata.version(distribution)
+        return _version_of(metadata.distribution(distribution))
     except metadata.PackageNotFoundError:
         return ""
 
@@ -74,7 +75,7 @@ def requirements(distribution: str) -> list[Requirement]:
     """What an installed distribution asks for; nothing where it is not installed."""
     try:
         texts = metadata.requires(distribution) or []
-    except metadata.PackageNotFoundError:  # a checkout on the path, or a frozen application
+    except _UNREADABLE:  # a checkout on the path, a frozen application, or damaged
         return []
     found = []
     for match in filter(None, map(_REQUIREMENT.fullmatch, texts)):
@@ -102,7 +103,11 @@ def _core() -> Diagnostic:
     name = "alkahest"
     here = running_from()
     copies = {
-        (found.version, str(Path(str(found.locate_file(""))).resolve()), _is_editable(found))
+        (
+            _version_of(found) or "damaged",
+            str(Path(str(found.locate_file(""))).resolve()),
+            _is_editable(found),
+        )
         for found in metadata.distributions(name=CORE)
     }
     running = f"{alkahest.__version__} from {here}"
@@ -120,9 +125,21 @@ def _core() -> Diagnostic:
     return Diagnostic(name=name, ok=True, detail=running)
 
 
+def _version_of(found: metadata.Distribution) -> str:
+    """The version in the metadata, or "" where they are damaged."""
+    try:
+        given = found.metadata.get_all("Version")
+        return given[0] if given else ""
+    except _UNREADABLE:
+        return ""
+
+
 def _is_editable(found: metadata.Distribution) -> bool:
-    origin = json.loads(found.read_text("direct_url.json") or "{}")
-    return bool(origin.get("dir_info", {}).get("editable"))
+    try:
+        origin = json.loads(found.read_text("direct_url.json") or "{}")
+        return bool(origin.get("dir_info", {}).get("editable"))
+    except (OSError, ValueError, AttributeError):
+        return False
 
 
 def _plugins_of_ours() -> Diagnostic:

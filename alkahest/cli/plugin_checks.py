@@ -10,7 +10,8 @@ from alkahest._plugins.discovery import canonical
 from alkahest._plugins.records import PluginRecord, Snapshot, Status, switch_off
 from alkahest._plugins.registry import registry
 from alkahest.cli import installation
-from alkahest.errors import CODES
+from alkahest.cli.devices import devices_of
+from alkahest.errors import CODES, install
 from alkahest.plugin import Diagnostic
 
 
@@ -21,6 +22,7 @@ def checks(snapshot: Snapshot) -> Iterator[tuple[str, Diagnostic]]:
             yield record.name, _out_of_use(record, snapshot.records)
     for row in _settings(snapshot):
         yield "", row
+    yield "", _evaluation(snapshot)
     for bit in sorted({*BUILTIN_FEATURES, *snapshot.features}):
         backend = snapshot.features.get(bit)
         yield snapshot.owner(backend).name if backend else "", _capability(bit, backend)
@@ -66,6 +68,20 @@ def _unknown(variable: str, name: str, known: Collection[str]) -> Diagnostic:
         detail=f"names {name!r}; there are: {', '.join(sorted(known)) or 'none'}",
         remedy=f"Correct {variable}, or unset it.",
     )
+
+
+def _evaluation(snapshot: Snapshot) -> Diagnostic:
+    """Whether anything here evaluates expressions; code may be all that somebody wants."""
+    name = "evaluation"
+    here = [
+        backend
+        for backend, info in sorted(snapshot.backends.items())
+        if info.support and registry.reachable(backend).ok and devices_of(backend)["devices"]
+    ]
+    if here:
+        return Diagnostic(name=name, ok=True, detail=f"by {', '.join(here)}")
+    detail = "no backend here has a device: expressions can be built, but not evaluated"
+    return Diagnostic(name=name, ok=None, detail=detail, remedy=install("cpu"))
 
 
 def _capability(bit: str, backend: str | None) -> Diagnostic:

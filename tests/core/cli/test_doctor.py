@@ -124,6 +124,20 @@ def test_another_project_under_our_name_is_told_from_ours(
     assert row["remedy"].startswith("pip uninstall alkahest, until no copy is left")
 
 
+def test_damaged_metadata_of_ours_are_a_fault_and_never_the_doctors(
+    run: Run, install: Install, tmp_path: Path
+) -> None:
+    install("alkahest-cpu", alkahest.__version__)
+    (tmp_path / f"alkahest_cpu-{alkahest.__version__}.dist-info" / "METADATA").unlink()
+    broken = tmp_path / "alkahest-0.1.0.dist-info"
+    broken.mkdir()
+    (broken / "direct_url.json").write_text("[1, 2")
+    with isolated_plugins():
+        row = rows(run)["alkahest"]
+    assert row["ok"] is False
+    assert f"damaged in {tmp_path}" in row["detail"]
+
+
 def test_a_copy_that_comes_before_the_installed_one_is_named(
     run: Run, install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,6 +294,16 @@ def test_a_bit_whose_extra_was_left_out_is_no_fault(run: Run, install: Install) 
         row = rows(run)["capability llvm_jit"]
     assert row["ok"] is None
     assert row["remedy"].startswith("pip install 'alkahest[jit]==")
+
+
+def test_whether_anything_evaluates_here_is_a_row_of_its_own(run: Run) -> None:
+    with isolated_plugins(NullPlugin(), NullPlugin(backend="far", devices=0)):
+        row = rows(run)["evaluation"]
+    assert (row["ok"], row["detail"]) == (True, "by null")
+    refusing = NullPlugin(backend="ill", probe=lambda: Probe(ok=False, detail="it has a cold"))
+    with isolated_plugins(refusing, NullPlugin(backend="far", devices=0)):
+        row = rows(run)["evaluation"]
+    assert (row["ok"], row["remedy"][:26]) == (None, "pip install 'alkahest[cpu]")
 
 
 # The cache
