@@ -42,6 +42,7 @@ BIT_OF_TIER = {
     "nvptx": "cuda",
     "gpu": "cuda",
     "groebner": "groebner",
+    "groebner_gpu": "groebner_cuda",
 }
 PROMISED = frozenset(filter(None, os.environ.get("ALKAHEST_EXPECT", "").split(",")))
 DEVICE_PROMISED = os.environ.get("ALKAHEST_GPU_TESTS") == "1"

@@ -76,8 +76,8 @@ class GroebnerBasis(Sequence[GbPoly]):
                 or ``"weights(W, ...)"``; see :mod:`alkahest.groebner.orders`. Bases under ``lex``
                 are converted from ``grevlex`` where there are finitely many solutions.
             field: ``QQ`` or ``GF(p)``; None is the field that the polynomials carry, else ``QQ``.
-            device: None for the processor; ``"cuda"``, ``"cuda:1"`` or an ordinal for a GPU, which
-                is then used or refused, never silently replaced.
+            device: None for the processor; ``"cuda"`` for the GPUs here, ``"cuda:1"`` or an ordinal
+                for one of them, which are then used or refused, never silently replaced.
             executor: any ``concurrent.futures.Executor``; computations over the rationals spread
                 their primes over it.
             certify: prove a rational result, which costs about as much as computing it. Otherwise
@@ -93,7 +93,8 @@ class GroebnerBasis(Sequence[GbPoly]):
             SolverError: E-SOLVE-001, 005, 006, 007, 009, 013, 015 for polynomials that cannot be
                 read, naming polynomial and term; 003 for none; 008 for an unknown order; 010 where
                 a GPU failed; 011 to 014 from the run.
-            CudaError: E-CUDA-003 where ``device`` asks for a GPU that is not here.
+            CudaError: E-CUDA-003 where ``device`` asks for a GPU that is not here, E-CUDA-004 for
+                a field that no GPU computes over.
             InputError, InputTypeError, PoolError, ParseError: arguments that cannot be meant.
         """
         settings = Settings(

@@ -38,9 +38,16 @@ def reduced_basis(
 
     Raises:
         SolverError: E-SOLVE-010 to 014 from the run itself.
-        CudaError: E-CUDA-003 for a GPU that is not here.
+        CudaError: E-CUDA-003 for a GPU that is not here, E-CUDA-004 for a field that no GPU
+            computes over.
     """
     reducer = settings.reducer()
+    if reducer is not None and is_large(ring.field):
+        raise CudaError(
+            "E-CUDA-004",
+            f"device={settings.device!r}: matrices over {ring.field} are not reduced on a GPU",
+            remediation="Primes of at most 31 bits are; compute with device=None.",
+        )
     started = time.perf_counter()
     terms = [p for p in polynomials if p]
     if not terms:

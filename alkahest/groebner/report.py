@@ -71,6 +71,21 @@ class Report:
         """Matrices that are the processor's by plan."""
         return self.run.planned_on_cpu
 
+    @property
+    def device_name(self) -> str:
+        """What did the linear algebra: the GPU's name, or ``"cpu"``."""
+        return self.run.reducer
+
+    @property
+    def first_gpu_error(self) -> str:
+        """What a GPU said that failed first, where the processor took over, or ""."""
+        return self.run.first_gpu_error
+
+    @property
+    def choice(self) -> str:
+        """Why ``device="auto"`` took the processor or a GPU, or ""."""
+        return self.run.choice
+
     def ran_on_gpu(self) -> bool:
         """Whether everything meant for a GPU ran there, and something did."""
         return self.reductions_on_gpu > 0 and self.reductions_on_cpu == 0

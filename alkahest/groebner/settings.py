@@ -55,7 +55,8 @@ class Settings:
                 "E-INPUT-008",
                 f"executor must be a concurrent.futures.Executor, not {self.executor!r}",
             )
-        device_ordinal(self.device)
+        if device_ordinal(self.device) is not None and self.executor is not None:
+            raise _option("executor", self.executor, "None where device= asks for a GPU")
 
     @property
     def until(self) -> float | None:
@@ -92,7 +93,7 @@ class Settings:
 
 
 def device_ordinal(device: object) -> int | None:
-    """Ordinal of a GPU, -1 for the first one, None for the processor.
+    """Ordinal of a GPU, -1 for all of them, None for the processor.
 
     Raises:
         InputError: E-INPUT-011 for a device that cannot be meant.

@@ -16,11 +16,13 @@ MODULES = {
     for path in sorted(ROOT.rglob("*.py"))
 }
 
+NVPTX = "alkahest.backends.nvptx"
+
 PORTIONS = {
     "alkahest.backends.cpu": (),
-    "alkahest.backends.nvptx": (),
+    NVPTX: (),
     "alkahest.groebner": (),
-    "alkahest.backends.groebner_gpu": ("alkahest.groebner",),
+    "alkahest.backends.groebner_gpu": ("alkahest.groebner", NVPTX),
 }
 """Portion of another distribution -> portions of distributions that it requires."""
 
@@ -38,7 +40,6 @@ FOR_PLUGINS = (
 )
 """The public modules of core that a plugin may import."""
 
-NVPTX = "alkahest.backends.nvptx"
 NVPTX_RUNTIME = {
     f"{NVPTX}.{name}"
     for name in (

@@ -40,10 +40,14 @@ SETS = {
     "cpu and nvptx": Row(
         ("alkahest-cpu", "alkahest-nvptx"), frozenset({"cpu", "cuda", "llvm_jit"})
     ),
-    "groebner": Row(("alkahest-groebner", "alkahest-groebner-gpu"), frozenset({"groebner"})),
+    "groebner": Row(("alkahest-groebner",), frozenset({"groebner"})),
+    "groebner for GPUs": Row(
+        ("alkahest-nvptx", "alkahest-groebner", "alkahest-groebner-gpu"),
+        frozenset({"cuda", "groebner", "groebner_cuda"}),
+    ),
     "all": Row(
         ("alkahest-cpu", "alkahest-nvptx", "alkahest-groebner", "alkahest-groebner-gpu"),
-        frozenset({"cpu", "cuda", "groebner", "llvm_jit"}),
+        frozenset({"cpu", "cuda", "groebner", "groebner_cuda", "llvm_jit"}),
     ),
 }
 
@@ -113,8 +117,8 @@ def test_an_installed_set_has_no_broken_requirements(
 @pytest.mark.parametrize(
     ("variables", "on"),
     [
-        ({"ALKAHEST_DISABLE_PLUGINS": "nvptx"}, {"cpu", "groebner", "llvm_jit"}),
-        ({"ALKAHEST_DISABLE_PLUGINS": "alkahest-cpu"}, {"cuda", "groebner"}),
+        ({"ALKAHEST_DISABLE_PLUGINS": "nvptx"}, {"cpu", "groebner", "groebner_cuda", "llvm_jit"}),
+        ({"ALKAHEST_DISABLE_PLUGINS": "alkahest-cpu"}, {"cuda", "groebner", "groebner_cuda"}),
         ({"ALKAHEST_DISABLE_PLUGINS": "cpu,nvptx,groebner,groebner_gpu"}, set()),
         ({"ALKAHEST_PLUGINS": "cpu"}, {"cpu", "llvm_jit"}),
         ({"ALKAHEST_PLUGINS": ""}, set()),

@@ -1,5 +1,8 @@
-"""Gröbner bases on NVIDIA GPUs: the place that the distribution ``alkahest-groebner-gpu`` ships.
+"""Gröbner bases on NVIDIA GPUs: what the distribution ``alkahest-groebner-gpu`` ships.
 
-This version holds no kernel yet. Its plugin loads, registers no backend and claims no
-capability, so ``capabilities()["features"]["groebner_cuda"]`` is False with it and without it.
+The engine of ``alkahest-groebner`` leaves two kinds of work to a reducer, and this one does them on
+a device: :mod:`~alkahest.backends.groebner_gpu.replay` runs a recorded computation for many primes
+at once, and :mod:`~alkahest.backends.groebner_gpu.rounds` reduces one matrix modulo one prime. The
+kernels are in ``kernels/*.cu``; :mod:`~alkahest.backends.groebner_gpu.twin` has each of them again in
+NumPy, over the same buffers, which is how the host's part is tested where there is no GPU.
 """

@@ -43,7 +43,7 @@ from alkahest.groebner.engine.records import (
     ProgressCallback,
     RunReport,
 )
-from alkahest.groebner.engine.reducers import Reducer, host_reducer, where_done
+from alkahest.groebner.engine.reducers import Reducer, host_reducer, replaying, where_done
 from alkahest.groebner.engine.trace import Images, Trace
 
 _ATTEMPTS = 16
@@ -263,7 +263,7 @@ class _Lifting:
         dropped: list[int] = []
         parts: list[NDArray[np.uint32]] = []
         lift = Lift(trace.offsets - np.arange(len(trace.offsets)))
-        next_try = 2
+        lifted, next_try = 0, 2
         # A replay from a graded basis keeps the Hilbert series, which is proof enough.
         confirmed = self.target is not None
         while not lift.settled or not used:
@@ -287,25 +287,33 @@ class _Lifting:
             started = perf_counter()
             residues = np.concatenate(parts, axis=1)
             parts = [residues]
-            if len(used) >= next_try:
-                # The more primes there are, the dearer an attempt is and the less one more tells.
-                next_try = len(used) + 1 + len(used) // 8
-                lift.settle(residues, tuple(used), self.limits.checkpoint)
-            if lift.settled and used:
-                # What was settled in an earlier turn has not met the last prime yet.
-                lift.recheck(residues[:, -1:], (used[-1],))
+            # A device brings more primes at once than may be needed. The more there are, the dearer
+            # an attempt is and the less one more tells.
+            while lifted < len(used) and not lift.settled:
+                lifted = min(lifted + LANES, len(used))
+                if lifted >= next_try:
+                    next_try = lifted + 1 + lifted // 8
+                    self._lift_from(lift, residues[:, :lifted], used[:lifted])
             self._spent("lift", started)
         self.dropped += dropped
         parts.clear()
-        return _rational_basis(trace, lift), self._report(report, used)
+        return _rational_basis(trace, lift), self._report(report, used[:lifted] or used)
+
+    def _lift_from(self, lift: Lift, residues: NDArray[np.uint32], primes: list[int]) -> None:
+        """Settle what these primes settle."""
+        lift.settle(residues, tuple(primes), self.limits.checkpoint)
+        if lift.settled:
+            # What was settled in an earlier turn has not met the last prime yet.
+            lift.recheck(residues[:, -1:], (primes[-1],))
 
     def _images(self, trace: Trace, primes: Iterator[int], done: int) -> list[Images]:
         """The next images: one batch here, or a share of them for each worker."""
         self.limits.tell(Progress(phase="replay", step=done, basis=len(trace.offsets) - 1))
         started = perf_counter()
         if self.executor is None:
-            batch = [next(primes) for _ in range(self.reducer.lanes)]
-            images = [replay_primes(trace, self.given, batch, self.reducer, self.limits)]
+            reducer = replaying(self.reducer, trace, done)
+            batch = [next(primes) for _ in range(reducer.lanes)]
+            images = [replay_primes(trace, self.given, batch, reducer, self.limits)]
         else:
             images = self._elsewhere(self.executor, trace, primes, done)
         self.on_gpu += [one.on_gpu for one in images]
@@ -346,8 +354,8 @@ class _Lifting:
 
     def _report(self, learned: RunReport, used: list[int]) -> RunReport:
         reducer = self.reducer if self.executor is None else host_reducer()
-        counts = where_done(reducer, self.on_gpu)
-        counts["planned_on_cpu"] += learned.planned_on_cpu
+        where = where_done(reducer, self.on_gpu)
+        where["planned_on_cpu"] += learned.planned_on_cpu
         return RunReport(
             certainty="probabilistic",
             rounds=learned.rounds,
@@ -355,7 +363,7 @@ class _Lifting:
             dropped=tuple(self.dropped),
             seconds=dict(self.seconds),
             reducer=reducer.name,
-            **counts,
+            **where,
         )
 
 

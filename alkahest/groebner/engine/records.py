@@ -240,6 +240,8 @@ class RunReport:
         planned_on_cpu: reductions that belong to the host by plan (learning, interreduction).
         reductions_on_cpu: reductions meant for a device that the host did.
         reductions_on_gpu: reductions done on a device.
+        first_gpu_error: what a device said that failed first, where the host took over, or "".
+        choice: why the host or a device was taken, where that was left to the library, or "".
     """
 
     certainty: str
@@ -251,6 +253,8 @@ class RunReport:
     planned_on_cpu: int = 0
     reductions_on_cpu: int = 0
     reductions_on_gpu: int = 0
+    first_gpu_error: str = ""
+    choice: str = ""
 
     def after(self, earlier: Sequence[RunReport]) -> RunReport:
         """This report with what runs before it did, for the same result, added."""
@@ -266,6 +270,7 @@ class RunReport:
             planned_on_cpu=sum(run.planned_on_cpu for run in runs),
             reductions_on_cpu=sum(run.reductions_on_cpu for run in runs),
             reductions_on_gpu=sum(run.reductions_on_gpu for run in runs),
+            first_gpu_error=next((run.first_gpu_error for run in runs if run.first_gpu_error), ""),
         )
 
 

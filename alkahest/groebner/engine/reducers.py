@@ -8,7 +8,7 @@ attributes, so that it need not import this package.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypedDict, cast
 
 import numpy as np
 
@@ -113,7 +113,12 @@ def host_reducer() -> Reducer:
 
 
 class _FallbackReducer:
-    """Another reducer as long as it works, and the host for what it fails at."""
+    """Another reducer as long as it works, and the host for what it fails at.
+
+    Attributes:
+        failures: how often it failed.
+        first_error: what it said the first time, or "".
+    """
 
     def __init__(self, first: Reducer) -> None:
         self._first = first
@@ -121,6 +126,15 @@ class _FallbackReducer:
         self.name = first.name
         self.on_gpu = first.on_gpu
         self.lanes = first.lanes
+        self.failures = 0
+        self.first_error = ""
+
+    def _failed(self, error: AlkahestError) -> None:
+        """Let through what is no failure of a device, a deadline for instance."""
+        if not isinstance(error, CudaError) and error.code != "E-SOLVE-010":
+            raise error
+        self.failures += 1
+        self.first_error = self.first_error or f"[{error.code}] {error.message}"
 
     def echelon(
         self,
@@ -133,7 +147,7 @@ class _FallbackReducer:
         try:
             return self._first.echelon(matrix, coefficients, prime, seed, checkpoint)
         except AlkahestError as error:
-            _require_device_failure(error)
+            self._failed(error)
             return self._host.echelon(matrix, coefficients, prime, seed, checkpoint)
 
     def normal_forms(
@@ -146,7 +160,7 @@ class _FallbackReducer:
         try:
             return self._first.normal_forms(matrix, coefficients, prime, checkpoint)
         except AlkahestError as error:
-            _require_device_failure(error)
+            self._failed(error)
             return self._host.normal_forms(matrix, coefficients, prime, checkpoint)
 
     def replay(
@@ -159,7 +173,7 @@ class _FallbackReducer:
         try:
             return self._first.replay(trace, inputs, primes, checkpoint)
         except AlkahestError as error:
-            _require_device_failure(error)
+            self._failed(error)
         parts = [
             self._host.replay(
                 trace,
@@ -176,31 +190,44 @@ class _FallbackReducer:
         )
 
 
-def _require_device_failure(error: AlkahestError) -> None:
-    """Let through what is no failure of a device, a deadline for instance."""
-    if not isinstance(error, CudaError) and error.code != "E-SOLVE-010":
-        raise error
-
-
 def with_fallback(reducer: Reducer) -> Reducer:
     """The same, but the host does what fails on its device."""
     return _FallbackReducer(reducer)
 
 
-class Counts(TypedDict):
+class Chooser(Protocol):
+    """A reducer that is the host's or a device's, whichever is expected to be quicker."""
+
+    def for_replay(self, trace: Trace, done: int) -> Reducer:
+        """What replays next, when ``done`` primes have been replayed."""
+        ...
+
+
+def replaying(reducer: Reducer, trace: Trace, done: int) -> Reducer:
+    """``reducer``, or what it chooses if it is a :class:`Chooser`."""
+    choose = getattr(reducer, "for_replay", None)
+    return reducer if choose is None else cast(Reducer, choose(trace, done))
+
+
+class Whereabouts(TypedDict):
     """Fields of :class:`~alkahest.groebner.engine.records.RunReport`."""
 
     planned_on_cpu: int
     reductions_on_cpu: int
     reductions_on_gpu: int
+    first_gpu_error: str
+    choice: str
 
 
-def where_done(reducer: Reducer, on_gpu: Sequence[bool]) -> Counts:
-    """Counts of a report, from where each of some reductions by ``reducer`` was done."""
+def where_done(reducer: Reducer, on_gpu: Sequence[bool]) -> Whereabouts:
+    """Fields of a report, from where each of some reductions by ``reducer`` was done."""
     done = sum(on_gpu)
     left = len(on_gpu) - done
+    failed = left if reducer.on_gpu else getattr(reducer, "failures", 0)
     return {
-        "planned_on_cpu": 0 if reducer.on_gpu else left,
-        "reductions_on_cpu": left if reducer.on_gpu else 0,
+        "planned_on_cpu": left - failed,
+        "reductions_on_cpu": failed,
         "reductions_on_gpu": done,
+        "first_gpu_error": getattr(reducer, "first_error", ""),
+        "choice": getattr(reducer, "choice", ""),
     }

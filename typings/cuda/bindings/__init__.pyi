@@ -2,4 +2,5 @@
 from typing import Any
 
 driver: Any
+nvrtc: Any
 __file__: str

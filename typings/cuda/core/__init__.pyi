@@ -8,5 +8,7 @@ DeviceMemoryResource: Any
 DeviceMemoryResourceOptions: Any
 LaunchConfig: Any
 ObjectCode: Any
+Program: Any
+ProgramOptions: Any
 Stream: Any
 launch: Any

@@ -1,0 +1,109 @@
+"""The reducer that this plugin offers: the engine's linear algebra on one or several GPUs."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from alkahest.backends.groebner_gpu import rounds
+from alkahest.backends.groebner_gpu.record import Record, record_of
+from alkahest.backends.groebner_gpu.replay import replay
+from alkahest.groebner.engine.trace import Images
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from alkahest.backends.groebner_gpu.sessions import Device
+    from alkahest.groebner.engine.reduction import ReducedRows
+    from alkahest.groebner.engine.symbolic import SymbolicMatrix
+    from alkahest.groebner.engine.trace import Trace
+
+LANES_OF_A_DEVICE = 64
+"""Primes that one call brings to each device; fewer at once where its memory is short."""
+
+
+class GpuReducer:
+    """Linear algebra on devices: replays divide their primes, single matrices take the first.
+
+    Attributes:
+        name: of the devices.
+        on_gpu: whether the devices are GPUs.
+        lanes: primes that a replay takes.
+    """
+
+    def __init__(self, devices: Sequence[Device]) -> None:
+        first = devices[0]
+        self.name = first.name if len(devices) == 1 else f"{len(devices)} devices: {first.name}"
+        self.on_gpu = all(device.is_gpu for device in devices)
+        self.lanes = LANES_OF_A_DEVICE * len(devices)
+        self._devices = tuple(devices)
+        self._records: weakref.WeakKeyDictionary[Trace, Record] = weakref.WeakKeyDictionary()
+
+    def echelon(
+        self,
+        matrix: SymbolicMatrix,
+        coefficients: NDArray[np.uint32],
+        prime: int,
+        seed: int,
+        checkpoint: Callable[[], None],
+    ) -> ReducedRows:
+        """See :func:`alkahest.backends.groebner_gpu.rounds.echelon`."""
+        return rounds.echelon(self._devices[0], matrix, coefficients, prime, seed, checkpoint)
+
+    def normal_forms(
+        self,
+        matrix: SymbolicMatrix,
+        coefficients: NDArray[np.uint32],
+        prime: int,
+        checkpoint: Callable[[], None],
+    ) -> ReducedRows:
+        """See :func:`alkahest.backends.groebner_gpu.rounds.normal_forms`."""
+        return rounds.normal_forms(self._devices[0], matrix, coefficients, prime, checkpoint)
+
+    def replay(
+        self,
+        trace: Trace,
+        inputs: NDArray[np.uint32],
+        primes: Sequence[int],
+        checkpoint: Callable[[], None],
+    ) -> Images:
+        """See :func:`alkahest.backends.groebner_gpu.replay.replay`; devices work side by side."""
+        record = self._records.get(trace)
+        if record is None:
+            record = self._records[trace] = record_of(trace)
+        share = -(-len(primes) // len(self._devices))
+        parts = [slice(at, at + share) for at in range(0, len(primes), share)]
+
+        def compute(device: Device, part: slice) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+            return replay(device, record, inputs[:, part], primes[part], checkpoint)
+
+        if len(parts) == 1:
+            done = [compute(self._devices[0], parts[0])]
+        else:
+            with ThreadPoolExecutor(len(parts)) as pool:
+                # What one device raises is raised when the others have ended too.
+                done = list(pool.map(compute, self._devices, parts))
+        return Images(
+            primes=tuple(primes),
+            lucky=tuple(bool(flag) for _, lucky in done for flag in lucky),
+            tails=done[0][0] if len(done) == 1 else np.concatenate([t for t, _ in done], axis=1),
+            on_gpu=self.on_gpu,
+        )
+
+
+def make_reducer(ordinal: int | None) -> GpuReducer:
+    """The reducer of one device, or of every device.
+
+    Raises:
+        CudaError: E-CUDA-003 or 004 where there is no such device, or its driver is too old.
+    """
+    from alkahest.backends.groebner_gpu.gpu import open_all, open_gpu
+
+    return GpuReducer(open_all() if ordinal is None else [open_gpu(ordinal)])
+
+
+__all__ = ["LANES_OF_A_DEVICE", "GpuReducer", "make_reducer"]

@@ -1,0 +1,251 @@
+"""The host's part of a replay on one device: upload, launch round by round, download."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import attrs
+import numpy as np
+
+from alkahest.backends.groebner_gpu.sessions import Words
+from alkahest.errors import CudaError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from alkahest.backends.groebner_gpu.record import Record, Round
+    from alkahest.backends.groebner_gpu.sessions import Device, Session
+
+_LARGEST_GROUP = 8
+"""Lanes of a block at most, where its columns fit into shared memory."""
+
+_LONG_GROUP = 32
+"""Lanes of a block where they do not: a warp's accesses to global memory then lie side by side."""
+
+_BLOCKS_OF_A_MULTIPROCESSOR = 2
+"""Blocks that should fit side by side, so that one computes while another waits for memory."""
+
+_RESERVED_BYTES = 64 << 20
+"""Device memory that is left alone."""
+
+COMBINE_TILE, COMBINE_STRIPE = 32, 8
+"""Shape of a tile of a product of dense matrices, and rows of it that a block covers at once."""
+
+_COLLECT_THREADS = 256
+
+
+@attrs.frozen(kw_only=True)
+class Shape:
+    """How a replay is laid out on a device.
+
+    Attributes:
+        group: lanes that one block works on; the primes of a pass are a multiple of it.
+        threads: of a block that reduces a row, or None for what suits the lengths of pivot rows.
+    """
+
+    group: int
+    threads: int | None = None
+
+    @classmethod
+    def fitting(cls, record: Record, shared_bytes: int) -> Shape:
+        """The largest group with which a block's columns leave room for another block."""
+        budget = shared_bytes // _BLOCKS_OF_A_MULTIPROCESSOR
+        group = _LARGEST_GROUP
+        while group > 1 and 4 * record.columns * group > budget:
+            group //= 2
+        if 4 * record.columns * group > shared_bytes:
+            group = _LONG_GROUP
+        return cls(group=group)
+
+    def threads_for(self, one: Round) -> int:
+        """Threads of a block that reduces a row of a round."""
+        if self.threads is not None:
+            return self.threads
+        return block_threads(one.mean_length, self.group)
+
+
+def block_threads(mean_length: float, group: int) -> int:
+    """Threads of a block that reduces a row: two entries of a pivot row for each, whole warps."""
+    return min(512, max(64, 32 * math.ceil(mean_length * group / 64)))
+
+
+def field_of(primes: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """What the kernels need of primes, shape ``(3, n)``: see ``Prime`` in ``residues.cu``."""
+    columns = [(p, pow(p, -1, 1 << 32), (1 << 64) % p) for p in primes.tolist()]
+    return np.ascontiguousarray(np.array(columns, np.uint64).T.astype(np.uint32))
+
+
+def replay(
+    device: Device,
+    record: Record,
+    inputs: NDArray[np.uint32],
+    primes: Sequence[int],
+    checkpoint: Callable[[], None],
+    shape: Shape | None = None,
+) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+    """The recorded run modulo any number of odd primes below 2**31, on one device.
+
+    Args:
+        device: where.
+        record: what to do.
+        inputs: coefficients of the generators, shape ``(record.input_terms, len(primes))``.
+        primes: not necessarily distinct.
+        checkpoint: called between rounds, when the device is idle; raises to stop.
+        shape: None for one that fits.
+
+    Returns:
+        Coefficients of the last round, shape ``(terms, len(primes))``, and for each prime whether
+        the record fits it.
+
+    Raises:
+        CudaError: E-CUDA-003 when the memory does not suffice for a single group of primes or the
+            driver refuses a request, E-CUDA-006 when a kernel fails.
+    """
+    shape = shape or Shape.fitting(record, device.shared_bytes)
+    tails = np.empty((record.terms - record.first_result, len(primes)), np.uint32)
+    lucky = np.empty(len(primes), np.bool_)
+    with device.session() as session:
+        words = session.allocate(len(record.words))
+        session.write(words, record.words)
+        step = _lanes_of_a_pass(session, device, record, shape, len(primes))
+        for first in range(0, len(primes), step):
+            part = slice(first, min(first + step, len(primes)))
+            run = _Pass(session, device, record, words, shape, checkpoint)
+            tails[:, part], lucky[part] = run.compute(inputs[:, part], np.array(primes[part]))
+    return tails, lucky
+
+
+def _lanes_of_a_pass(
+    session: Session, device: Device, record: Record, shape: Shape, wanted: int
+) -> int:
+    """As many lanes as memory allows, whole groups."""
+    group = shape.group
+    words = 2 * record.terms - record.first_result + record.dense_words + record.square_words
+    words += max(
+        (one.rows * one.columns for one in record.rounds if _is_long(one, shape, device)), default=0
+    )
+    free = session.free_bytes() - min(_RESERVED_BYTES, session.free_bytes() // 8)
+    fitting = free // (4 * words * group) * group
+    if fitting == 0:
+        raise CudaError(
+            "E-CUDA-003",
+            f"device {device.ordinal} has {free} bytes free, and a replay for {group} primes needs "
+            f"{4 * words * group}",
+            remediation="Free memory of the device, or compute with device=None.",
+        )
+    return min(fitting, -(-wanted // group) * group)
+
+
+def _is_long(one: Round, shape: Shape, device: Device) -> bool:
+    return 4 * one.columns * shape.group > device.shared_bytes
+
+
+@attrs.define(eq=False)
+class _Pass:
+    """A replay for as many primes as fit into memory at once."""
+
+    session: Session
+    device: Device
+    record: Record
+    words: Words
+    shape: Shape
+    checkpoint: Callable[[], None]
+
+    def compute(
+        self, inputs: NDArray[np.uint32], primes: NDArray[np.int64]
+    ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+        """As :func:`replay`, in one go."""
+        record, session, group = self.record, self.session, self.shape.group
+        count = len(primes)
+        lanes = -(-count // group) * group
+        # A group that is not full repeats its last prime.
+        filled = np.minimum(np.arange(lanes), count - 1)
+        field = session.allocate(3 * lanes)
+        session.write(field, field_of(primes[filled].astype(np.uint32)))
+        bad = session.allocate(lanes)
+        session.zero(bad, lanes)
+        coefficients = session.allocate(record.terms * lanes)
+        for number in range(lanes // group):
+            part = inputs[:, filled[number * group : (number + 1) * group]]
+            at = coefficients + number * record.terms * group
+            session.write(at, np.ascontiguousarray(part))
+        dense = session.allocate(record.dense_words * lanes)
+        squares = session.allocate(record.square_words * lanes)
+        for one in record.rounds:
+            self._reduce(one, field, lanes, coefficients, dense, bad)
+            if one.has_leads:
+                self._combine(one, field, lanes, coefficients, dense, squares, bad)
+            session.wait()
+            self.checkpoint()
+        session.free(dense)
+        session.free(squares)
+        tails = self._collect(lanes, coefficients)
+        flags = np.empty(lanes, np.uint32)
+        session.read(bad, flags)
+        for memory in (field, bad, coefficients):
+            session.free(memory)
+        return tails[:, :count], flags[:count] == 0
+
+    def _reduce(
+        self, one: Round, field: Words, lanes: int, coefficients: Words, dense: Words, bad: Words
+    ) -> None:
+        """Reduce a round's rows; without leads, that gives its terms."""
+        group = self.shape.group
+        arguments = (
+            self.words + one.pivots_at, one.pivots, self.words + one.rows_at, one.rows,
+            self.words + one.entries_at, one.columns, coefficients, self.record.terms, field, lanes,
+            dense if one.has_leads else None,
+            None if one.has_leads else self.words + one.place_at, bad,
+        )  # fmt: skip
+        grid, block = (one.rows * lanes // group,), (self.shape.threads_for(one),)
+        if _is_long(one, self.shape, self.device):
+            tiles = self.session.allocate(one.rows * one.columns * lanes)
+            self.session.launch("reduce_long_rows", group, grid, block, 0, *arguments, tiles)
+            self.session.free(tiles)
+        else:
+            shared = 4 * one.columns * group
+            self.session.launch("reduce_rows", group, grid, block, shared, *arguments)
+
+    def _combine(
+        self,
+        one: Round,
+        field: Words,
+        lanes: int,
+        coefficients: Words,
+        dense: Words,
+        squares: Words,
+        bad: Words,
+    ) -> None:
+        """Bring the reduced rows to reduced echelon form, whose entries are the round's terms."""
+        n, width = one.rows, one.width
+        threads = min(1024, 32 * -(-n // 4))
+        self.session.launch(
+            "invert_leads", self.shape.group, (lanes,), (threads,), 4 * (3 * n + 2),
+            dense, n, width, self.words + one.leads_at, field, lanes, squares, bad,
+        )  # fmt: skip
+        tile = COMBINE_TILE
+        self.session.launch(
+            "combine", self.shape.group, (-(-width // tile), -(-n // tile), lanes),
+            (tile, COMBINE_STRIPE), 0,
+            squares, dense, n, width, self.words + one.place_at, field, lanes, coefficients,
+            self.record.terms, bad,
+        )  # fmt: skip
+
+    def _collect(self, lanes: int, coefficients: Words) -> NDArray[np.uint32]:
+        """The last round's coefficients, shape ``(terms, lanes)``."""
+        record = self.record
+        tails = np.empty((record.terms - record.first_result, lanes), np.uint32)
+        collected = self.session.allocate(tails.size)
+        blocks = min(1 << 16, -(-tails.size // _COLLECT_THREADS)) or 1
+        self.session.launch(
+            "collect_terms", self.shape.group, (blocks,), (_COLLECT_THREADS,), 0,
+            coefficients, record.terms, record.first_result, lanes, collected,
+        )  # fmt: skip
+        self.session.read(collected, tails)
+        self.session.free(collected)
+        return tails
+
+
+__all__ = ["COMBINE_STRIPE", "COMBINE_TILE", "Shape", "block_threads", "field_of", "replay"]

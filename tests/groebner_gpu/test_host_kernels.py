@@ -1,0 +1,110 @@
+"""The kernels' very sources, compiled for the host, against their twins and exact arithmetic."""
+
+import random
+
+import numpy as np
+import pytest
+from hostkernels import HostKernels
+from polysystems import dictionaries, named, system
+from traces import inputs_of, learned, some_primes
+
+from alkahest.backends.groebner_gpu import compiling
+from alkahest.backends.groebner_gpu.emulated import EmulatedDevice
+from alkahest.backends.groebner_gpu.record import record_of
+from alkahest.backends.groebner_gpu.reducer import GpuReducer
+from alkahest.backends.groebner_gpu.replay import Shape, field_of, replay
+from alkahest.groebner.engine.f4 import groebner_modp
+from alkahest.groebner.engine.records import MonomialOrder
+
+PRIMES = (3, 5, 101, 65521, 2147483629, 2147483647)
+
+ARITHMETIC = """
+#include "residues.cu"
+
+extern "C" __global__ void everything(const u32 *a, const u32 *b, const u32 *field, u32 *out)
+{
+    int i = threadIdx.x, n = blockDim.x;
+    Prime f = prime_of(field, n, i);
+    out[i] = product(a[i], b[i], f);
+    out[n + i] = times(factor(a[i], f), b[i], f.p);
+    out[2 * n + i] = add_product(a[i], negated(b[i], f), b[i], f.p);
+    out[3 * n + i] = inverted(a[i], f);
+    out[4 * n + i] = reduced((u64)(f.p - 1) << 32 | 0xffffffffu, f);
+}
+"""
+
+
+@pytest.mark.parametrize("p", PRIMES)
+def test_residues_are_multiplied_added_and_inverted_exactly(p, tmp_path):
+    (tmp_path / "arithmetic.cu").write_text(ARITHMETIC)
+    (tmp_path / "residues.cu").write_text((compiling.FOLDER / "residues.cu").read_text())
+    run = HostKernels(tmp_path / "arithmetic.cu", ["everything"], tmp_path, 1)
+    rng = random.Random(p)
+    edges = [0, 1, 2, p // 2, p - 2, p - 1]
+    pairs = [(a % p, b % p) for a in edges for b in edges]
+    pairs += [(rng.randrange(p), rng.randrange(p)) for _ in range(220)]
+    a, b = (np.array(values, np.uint32) for values in zip(*pairs, strict=True))
+    out = np.zeros((5, len(pairs)), np.uint32)
+    field = field_of(np.full(len(pairs), p, np.uint32))
+    run("everything", 1, (1,), (len(pairs),), 0, [a, b, field, out])
+    assert out[0].tolist() == [x * y % p for x, y in pairs]
+    assert out[1].tolist() == [x * y % p for x, y in pairs]
+    assert out[2].tolist() == [(x - y * y) % p for x, y in pairs]
+    assert out[3].tolist() == [pow(x, -1, p) if x else 0 for x, _ in pairs]
+    high = ((p - 1) << 32 | 0xFFFFFFFF) * pow(1 << 32, -1, p) % p
+    assert set(out[4].tolist()) == {high}
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """The kernels of both files for a group, as an emulated device launches them."""
+    made = {}
+
+    def get(group, *, backward=False):
+        key = (group, backward)
+        if key not in made:
+            folder = tmp_path_factory.mktemp("kernels")
+            files = {
+                file: HostKernels(
+                    compiling.FOLDER / file, kernels, folder, group, backward=backward
+                )
+                for file, kernels in compiling.SOURCES.items()
+            }
+            made[key] = lambda kernel, *rest: files[compiling.FILE_OF[kernel]](kernel, *rest)
+        return made[key]
+
+    return get
+
+
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize(("group", "threads"), [(1, 32), (4, 64), (32, 96)])
+def test_a_replay_by_the_sources_is_that_of_the_twins(compiled, group, threads, backward):
+    launch = compiled(group, backward=backward)
+    for name, count in (("katsura-3", 5), ("eco-5", 33)):
+        given, trace = learned(name)
+        record = record_of(trace)
+        primes = [*some_primes(given, count - 3), 101, 7, 11]
+        inputs = inputs_of(given, primes)
+        tails, lucky = replay(EmulatedDevice(), record, inputs, primes, lambda: None)
+        shape = Shape(group=group, threads=threads)
+        for shared in (227 << 10, 4 * record.columns * group - 4):
+            device = EmulatedDevice(launch=launch, shared_bytes=shared)
+            found = replay(device, record, inputs, primes, lambda: None, shape)
+            assert found[1].tolist() == lucky.tolist()
+            assert np.array_equal(found[0][:, lucky], tails[:, lucky])
+            assert ("reduce_long_rows" in device.launches) == (shared < 227 << 10)
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_bases_over_prime_fields_by_the_sources_are_those_of_the_processor(compiled, backward):
+    launch = compiled(1, backward=backward)
+    for name, p in (("katsura-4", 2147483647), ("cyclic-4", 101), ("noon-3", 3), ("eco-5", 65521)):
+        polynomials, n = named(name)
+        given, order = system(polynomials, n), MonomialOrder.grevlex(n)
+        expected = dictionaries(groebner_modp(given, p, order)[0])
+        for multiprocessors, shared in ((2, 227 << 10), (132, 64)):
+            device = EmulatedDevice(
+                launch=launch, multiprocessors=multiprocessors, shared_bytes=shared
+            )
+            found = groebner_modp(given, p, order, reducer=GpuReducer([device]))[0]
+            assert dictionaries(found) == expected, name

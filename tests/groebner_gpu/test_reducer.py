@@ -1,0 +1,155 @@
+"""Bases computed with device=: the same as the processor's, reported truthfully, or an error."""
+
+import pytest
+from polysystems import named
+from traces import inputs_of, learned, on_the_processor, some_primes
+
+from alkahest import (
+    GF,
+    CudaError,
+    GroebnerBasis,
+    SolverError,
+    compute_groebner_basis_gpu,
+    solve,
+    triangularize,
+)
+from alkahest.backends.groebner_gpu.emulated import EmulatedDevice
+from alkahest.backends.groebner_gpu.reducer import LANES_OF_A_DEVICE, GpuReducer
+
+SYSTEM = ["x^2 + y*z - 2", "x*z + y^2 - 3", "x*y + z^2 - 5"]
+FIELDS = [None, GF(3), GF(65521), GF(2147483647)]
+
+
+@pytest.mark.parametrize("field", FIELDS, ids=str)
+@pytest.mark.parametrize("order", ["grevlex", "lex", "elimination(1)"])
+def test_the_basis_is_the_processor_s_and_the_report_says_where_it_came_from(pretend, field, order):
+    (device,) = pretend(EmulatedDevice(name="Some GPU"))
+    basis = GroebnerBasis.compute(SYSTEM, "x y z", order, field, device="cuda")
+    expected = GroebnerBasis.compute(SYSTEM, "x y z", order, field)
+    assert basis == expected
+    report = basis.report
+    assert report.ran_on_gpu()
+    assert not report.fell_back_to_cpu()
+    assert report.device_name == "Some GPU"
+    assert report.first_gpu_error == ""
+    assert report.primes == expected.report.primes
+    assert device.launches
+
+
+@pytest.mark.parametrize("name", ["katsura-5", "cyclic-5", "noon-4", "eco-6"])
+def test_standard_systems_over_the_rationals(pretend, name):
+    pretend(EmulatedDevice())
+    polynomials, n = named(name)
+    names = [f"x{i}" for i in range(n)]
+    basis = GroebnerBasis.compute(polynomials, names, device="cuda")
+    assert basis.report.ran_on_gpu()
+    assert basis == GroebnerBasis.compute(polynomials, names)
+
+
+def test_solving_and_triangularizing_reach_the_device(pretend):
+    (device,) = pretend(EmulatedDevice())
+    assert [dict(s) for s in solve(SYSTEM, "x y z", device="cuda")] == [
+        dict(s) for s in solve(SYSTEM, "x y z")
+    ]
+    assert device.launches
+    device.launches.clear()
+    parts = ["x^2 - 1", "(y - x)^2"]
+    assert triangularize(parts, "x y", device="cuda") == triangularize(parts, "x y")
+    assert device.launches
+
+
+def test_the_function_for_gpus_returns_the_basis_and_a_report_of_its_own(pretend):
+    pretend(EmulatedDevice(name="Some GPU"), EmulatedDevice(name="Some GPU"))
+    basis, report = compute_groebner_basis_gpu(SYSTEM, "x y z", "lex")
+    assert basis == GroebnerBasis.compute(SYSTEM, "x y z", "lex")
+    assert report.ran_on_gpu()
+    assert not report.fell_back_to_cpu()
+    assert (report.reductions_on_cpu, report.first_gpu_error) == (0, "")
+    assert report.reductions_on_gpu >= 1
+    assert report.planned_on_cpu >= 1  # learning
+    assert report.device_name == "2 devices: Some GPU"
+    assert {"learn", "replay", "lift"} <= report.seconds.keys()
+    assert report.primes == basis.report.primes
+    shown = report.to_dict()
+    assert shown["ran_on_gpu"] is True
+    assert shown["certainty"] == "probabilistic"
+    _, report = compute_groebner_basis_gpu(SYSTEM, "x y z", "grevlex", 1, field=GF(101))
+    assert report.device_name == "Some GPU"
+    assert report.ran_on_gpu()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_several_devices_share_the_primes(count):
+    given, trace = learned("eco-6")
+    devices = [EmulatedDevice(ordinal=i, is_gpu=True) for i in range(count)]
+    reducer = GpuReducer(devices)
+    assert reducer.lanes == LANES_OF_A_DEVICE * count
+    assert reducer.on_gpu
+    primes = some_primes(given, 16)
+    images = reducer.replay(trace, inputs_of(given, primes), primes, lambda: None)
+    assert images.on_gpu
+    assert images.primes == tuple(primes)
+    assert images.lucky == (True,) * 16
+    for column in (0, 7, 15):
+        expected, _ = on_the_processor(trace, given, primes[column])
+        assert images.tails[:, column].tolist() == expected.tolist()
+    assert all(device.launches for device in devices)
+
+
+def test_one_of_several_devices_that_fails_fails_the_replay():
+    given, trace = learned("katsura-3")
+    reducer = GpuReducer([EmulatedDevice(), EmulatedDevice(ordinal=1, fails_at=3)])
+    primes = some_primes(given, 8)
+    with pytest.raises(CudaError, match=r"device 1: .*CUDA_ERROR_LAUNCH_FAILED"):
+        reducer.replay(trace, inputs_of(given, primes), primes, lambda: None)
+
+
+@pytest.mark.parametrize("field", [None, GF(65521)], ids=str)
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [({"fails_at": 2}, "CUDA_ERROR_LAUNCH_FAILED"), ({"memory": 64}, "CUDA_ERROR_OUT_OF_MEMORY")],
+)
+def test_a_device_that_fails_midway_is_an_error_or_with_fallback_the_processor_finishes(
+    pretend, field, broken, said
+):
+    pretend(EmulatedDevice(**broken))
+    with pytest.raises(SolverError, match=rf"device='cuda' failed: .*{said}") as caught:
+        GroebnerBasis.compute(SYSTEM, "x y z", field=field, device="cuda")
+    assert caught.value.code == "E-SOLVE-010"
+    pretend(EmulatedDevice(**broken))
+    basis, report = compute_groebner_basis_gpu(SYSTEM, "x y z", field=field, fallback="cpu")
+    assert basis == GroebnerBasis.compute(SYSTEM, "x y z", field=field)
+    assert report.fell_back_to_cpu()
+    assert not report.ran_on_gpu()
+    assert said in report.first_gpu_error
+    assert report.reductions_on_cpu >= 1
+
+
+def test_fields_that_no_kernel_computes_over_are_refused(pretend):
+    pretend(EmulatedDevice())
+    with pytest.raises(SolverError, match="GF\\(2\\)") as caught:
+        GroebnerBasis.compute(
+            ["x*y + z", "y*z + x", "x*z + y + 1"], "x y z", "grevlex", GF(2), device="cuda"
+        )
+    assert caught.value.code == "E-SOLVE-010"
+    with pytest.raises(CudaError, match="not reduced on a GPU") as refused:
+        GroebnerBasis.compute(["x*y - 1"], "x y", field=GF(2**61 - 1), device="cuda")
+    assert refused.value.code == "E-CUDA-004"
+
+
+def test_ten_seeds_give_one_basis(pretend):
+    pretend(EmulatedDevice())
+    for field in (None, GF(2147483647)):
+        expected = GroebnerBasis.compute(SYSTEM, "x y z", field=field)
+        for seed in range(10):
+            found = GroebnerBasis.compute(SYSTEM, "x y z", field=field, seed=seed, device="cuda")
+            assert found == expected
+
+
+def test_a_deadline_is_not_taken_for_a_failed_device(pretend):
+    pretend(EmulatedDevice())
+    polynomials, n = named("katsura-6")
+    names = [f"x{i}" for i in range(n)]
+    with pytest.raises(SolverError) as caught:
+        GroebnerBasis.compute(polynomials, names, device="cuda", fallback="cpu", deadline=1e-9)
+    assert caught.value.code == "E-SOLVE-012"

@@ -1,0 +1,93 @@
+"""The kernels' twins against exact arithmetic."""
+
+import numpy as np
+import pytest
+from flint import nmod_mat
+
+from alkahest.backends.groebner_gpu import twin
+from alkahest.backends.groebner_gpu.replay import field_of
+
+PRIMES = np.array([2147483647, 2147483629, 101, 7], np.uint32)
+ONE = twin.Launched(group=1, grid=(1,))
+
+
+def residues(rng, shape, p):
+    return rng.integers(0, p, shape).astype(np.uint32)
+
+
+def exact(matrix, p):
+    return nmod_mat(matrix.shape[0], matrix.shape[1], [int(v) for v in matrix.flat], int(p))
+
+
+def plain(matrix):
+    table = [[int(v) for v in row] for row in matrix.tolist()]
+    return np.array(table, np.uint32).reshape(matrix.nrows(), matrix.ncols())
+
+
+def test_leads_are_inverted_and_rows_multiplied_as_by_flint():
+    rng = np.random.default_rng(1)
+    n, width, lanes = 6, 11, len(PRIMES)
+    leads = rng.permutation(width)[:n].astype(np.int32)
+    dense = np.stack([residues(rng, (n, width), p) for p in PRIMES])
+    dense[1, 3] = 2 * dense[1, 2].astype(np.uint64) % PRIMES[1]  # dependent rows
+    inverses, bad = np.zeros((lanes, n, n), np.uint32), np.zeros(lanes, np.uint32)
+    field = field_of(PRIMES).reshape(-1)
+    twin.invert_leads(
+        ONE, dense.reshape(-1), n, width, leads.view(np.uint32), field, lanes,
+        inverses.reshape(-1), bad,
+    )  # fmt: skip
+    squares = [exact(dense[q][:, leads], p) for q, p in enumerate(PRIMES)]
+    singular = [int(square.det()) == 0 for square in squares]
+    assert bad.astype(bool).tolist() == singular
+    assert singular[1]
+    place = np.arange(n * width, dtype=np.int32).reshape(n, width)
+    out = np.zeros((lanes, n * width), np.uint32)
+    twin.combine(
+        twin.Launched(group=1, grid=(1,)), inverses.reshape(-1), dense.reshape(-1), n, width,
+        place.reshape(-1).view(np.uint32), field, lanes, out.reshape(-1), n * width, bad,
+    )  # fmt: skip
+    for q, p in enumerate(PRIMES):
+        if not singular[q]:
+            product = squares[q].inv() * exact(dense[q], p)
+            assert np.array_equal(plain(product), out[q].reshape(n, width))
+
+
+@pytest.mark.parametrize("p", [2147483647, 65521, 5])
+def test_a_row_is_reduced_as_flint_solves_the_triangular_system(p):
+    rng = np.random.default_rng(p)
+    npivots, columns, nrows = 7, 15, 4
+    entries, rows, values = [], [], []
+
+    def add(where, numbers):
+        rows.append([len(entries), len(where), len(values), 0])
+        entries.extend(where)
+        values.extend(numbers)
+
+    full = np.zeros((npivots + nrows, columns), np.uint32)
+    for r in range(npivots + nrows):
+        first = r if r < npivots else 0
+        others = np.sort(rng.choice(np.arange(first + 1, columns), 6, replace=False))
+        where = [first, *others.tolist()]
+        numbers = [1, *residues(rng, 6, p).tolist()]
+        full[r, where] = numbers
+        add(where, numbers)
+    stretches = np.array(rows, np.int32)
+    pivots = stretches[:npivots] + np.array([1, -1, 1, 0], np.int32)
+    dense = np.zeros(nrows * (columns - npivots), np.uint32)
+    twin.reduce_rows(
+        ONE, pivots.reshape(-1).view(np.uint32), npivots,
+        stretches[npivots:].reshape(-1).view(np.uint32), nrows, np.array(entries, np.uint32),
+        columns, np.array(values, np.uint32), len(values), field_of(np.array([p])).reshape(-1), 1,
+        dense, None, np.zeros(1, np.uint32),
+    )  # fmt: skip
+    a, b = exact(full[:npivots, :npivots], p), exact(full[:npivots, npivots:], p)
+    c, d = exact(full[npivots:, :npivots], p), exact(full[npivots:, npivots:], p)
+    assert np.array_equal(dense.reshape(nrows, -1), plain(d - c * a.inv() * b))
+
+
+def test_weights_are_those_of_splitmix64():
+    # The first outputs of the generator started with 0, from its authors' C code.
+    known = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+    p = 2147483647
+    assert twin.weights(0, 0, 3, p).tolist() == [value % p for value in known]
+    assert twin.weights(0, 1, 2, p).tolist() == [value % p for value in known[1:]]

@@ -1,0 +1,46 @@
+"""Recorded computations of standard systems, and their images by the processor."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from polysystems import named, system
+
+from alkahest.groebner.engine.f4 import Run
+from alkahest.groebner.engine.lanes import LANES
+from alkahest.groebner.engine.limits import Limits
+from alkahest.groebner.engine.packing import layout
+from alkahest.groebner.engine.prepare import generators
+from alkahest.groebner.engine.primes import primes_below
+from alkahest.groebner.engine.records import LARGEST_PRIME, MonomialOrder
+from alkahest.groebner.engine.reducers import host_reducer
+from alkahest.groebner.engine.replay import replay
+
+
+@cache
+def learned(name):
+    """The generators of ``"katsura-4"`` and the trace of their computation."""
+    polynomials, nvars = named(name)
+    order = MonomialOrder.grevlex(nvars)
+    packing = layout(order, 8)
+    given = generators(system(polynomials, nvars), packing)
+    run = Run(packing, LARGEST_PRIME, order, 0, Limits(), host_reducer(), record=True)
+    return given, run.compute(given)[2]
+
+
+def some_primes(given, count, bound=LARGEST_PRIME - 1000):
+    """Primes that divide no leading coefficient, the largest first."""
+    found = primes_below(bound, given.leading())
+    return [next(found) for _ in range(count)]
+
+
+def inputs_of(given, primes):
+    """What a replay starts from, shape ``(terms, len(primes))``."""
+    return np.stack([given.images(p) for p in primes], axis=1)
+
+
+def on_the_processor(trace, given, prime):
+    """Coefficients of the result modulo one prime, and whether the trace fits it."""
+    images = replay(trace, inputs_of(given, [prime] * LANES), [prime] * LANES, lambda: None)
+    return images.tails[:, 0], images.lucky[0]
