@@ -91,6 +91,7 @@ class Step:
         command: arguments for Python, from the folders and the selection of tests.
         vital: whether the steps behind it are pointless where it fails.
         chosen: whether it runs unless steps are named.
+        bits: the capabilities that the wheels promise.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Step:
     command: Callable[[Folders, list[str]], list[str]]
     vital: bool = False
     chosen: bool = True
+    bits: str = "cpu,cuda"
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,31 @@ def _calibration(folders: Folders, tests: list[str]) -> list[str]:
     return [*command, "--json", folders.result("calibration")]
 
 
+def _bases(folders: Folders, tests: list[str]) -> list[str]:
+    chosen = tests or ["-q", "--durations=5"]
+    return ["-m", "pytest", "-p", "no:cacheprovider", str(ROOT / "tests" / "gpu_groebner"), *chosen]
+
+
+def _sanitized_bases(folders: Folders, tests: list[str]) -> list[str]:
+    watched = [
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "sanitize",
+        str(ROOT / "tests" / "gpu_groebner"),
+    ]
+    log = ["--log", str(folders.out / "sanitized-bases")]
+    return [str(ROOT / "tools" / "sanitize.py"), *log, *watched]
+
+
+def _replays(folders: Folders, tests: list[str]) -> list[str]:
+    command = [str(ROOT / "tools" / "groebner_gpu.py"), "--layouts"]
+    return [*command, "--json", folders.result("replays")]
+
+
+_BASES = "cpu,cuda,groebner,groebner_cuda"
+
 STEPS = (
     Step("install", "the wheels install without an index", 90, _install, vital=True),
     Step("facts", "what was installed runs a kernel", 60, _facts, vital=True),
@@ -176,15 +203,26 @@ STEPS = (
     Step("calibration", "how well a calibration predicts", 120, _calibration),
     Step("benchmark", "benchmarks/gpu.py, everything", 540, _benchmark),
     Step("accuracy", "errors at 10^7 points of all", 1200, _every_point, chosen=False),
+    Step("bases", "tests/gpu_groebner", 300, _bases, chosen=False, bits=_BASES),
+    Step(
+        "sanitized-bases",
+        "compute-sanitizer's four tools over Gröbner bases",
+        300,
+        _sanitized_bases,
+        chosen=False,
+        bits=_BASES,
+    ),
+    Step("replays", "times of replays by layout", 300, _replays, chosen=False, bits=_BASES),
 )
-"""In the order in which they run: what is short and shows most comes first."""
+"""In the order in which they run: what is short and shows most comes first. The last three also need
+the wheels of alkahest-groebner and alkahest-groebner-gpu."""
 
 
-def environment(target: Path) -> dict[str, str]:
+def environment(target: Path, bits: str) -> dict[str, str]:
     """Environment in which the installed wheels are found before anything else, and not the tree."""
     paths = os.pathsep.join(filter(None, [str(target), os.environ.get("PYTHONPATH", "")]))
     promised = {
-        "ALKAHEST_EXPECT": "cpu,cuda",
+        "ALKAHEST_EXPECT": bits,
         "ALKAHEST_GPU_TESTS": "1",
         "ALKAHEST_INSTALLED": "1",
         "PYTHONPATH": paths,
@@ -200,7 +238,7 @@ def run(step: Step, command: list[str], log: Path, limit: float, target: Path) -
     with log.open("w", encoding="utf-8") as output:
         process = subprocess.Popen(
             [sys.executable, *command],
-            env=environment(target),
+            env=environment(target, step.bits),
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,

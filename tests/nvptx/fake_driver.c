@@ -2,11 +2,15 @@
  *
  * Memory is host memory, copies are memcpy, and every kernel computes, for double columns,
  *     output[j][i] = j + sum over k of (k + 1) * input[k][i]
+ *
+ * Machine code that begins with HOSTED is the path of a library for the host instead, whose functions
+ * host_NAME(shape, order, arguments) run its kernels.
  * Environment variables choose what goes wrong; see the table of the test module. A call that
  * needs a current context without one returns CUDA_ERROR_INVALID_CONTEXT, so that a missing
  * "make current" is noticed; memory and streams belong to the context that made them.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -174,6 +178,7 @@ static CUresult cuDeviceGetAttribute(int *value, int attribute, int device)
     case 16: *value = 4; break;                                  /* multiprocessors */
     case 75: *value = capability(device) / 10; break;
     case 76: *value = capability(device) % 10; break;
+    case 97: *value = 227 << 10; break;                          /* shared memory of a block */
     case 115: *value = setting("FAKE_CUDA_POOLS", 1); break;
     default: *value = 1;
     }
@@ -480,7 +485,17 @@ static CUresult cuMemsetD8Async(uintptr_t to, unsigned char value, size_t size, 
     return SUCCESS; /* what was allocated stays nan, so that reading it too early shows */
 }
 
+static CUresult cuMemsetD32Async(uintptr_t to, unsigned value, size_t count, void *stream)
+{
+    LIVE(CURRENT, INVALID_CONTEXT);
+    for (size_t i = 0; i < count; i++) ((unsigned *)to)[i] = value;
+    return SUCCESS;
+}
+
 /* Code */
+
+#define HOSTED "\x7f" "hosted "
+typedef void (*Hosted)(const unsigned *shape, int order, void **arguments);
 
 #define CUBIN "\x7f" "cubin " /* machine code is the PTX behind these bytes */
 
@@ -517,6 +532,11 @@ static CUresult load(const char *code)
 static CUresult cuLibraryLoadData(void **library, const void *code, void *o, void *ov, unsigned no,
                                   void *l, void *lv, unsigned nl)
 {
+    if (!strncmp(code, HOSTED, sizeof HOSTED - 1)) {
+        record("load hosted\n");
+        *library = dlopen((const char *)code + sizeof HOSTED - 1, RTLD_NOW | RTLD_LOCAL);
+        return *library ? SUCCESS : INVALID_VALUE;
+    }
     *library = (void *)0x55;
     return load(code);
 }
@@ -525,6 +545,12 @@ static CUresult cuLibraryUnload(void *library) { record("cuLibraryUnload\n"); re
 
 static CUresult cuLibraryGetKernel(void **kernel, void *library, const char *name)
 {
+    if (library != (void *)0x55) {
+        char hosted[128];
+        snprintf(hosted, sizeof hosted, "host_%s", name);
+        *kernel = dlsym(library, hosted);
+        return *kernel ? SUCCESS : NOT_FOUND;
+    }
     *kernel = (void *)0x66;
     return strcmp(name, "alkahest_eval") ? NOT_FOUND : SUCCESS;
 }
@@ -539,6 +565,12 @@ static CUresult cuKernelGetFunction(void **function, void *kernel)
 static CUresult cuKernelGetAttribute(int *value, int attribute, void *kernel, int device)
 {
     *value = 32;
+    return SUCCESS;
+}
+
+static CUresult cuKernelSetAttribute(int attribute, int value, void *kernel, int device)
+{
+    record("attribute %d %d\n", attribute, value);
     return SUCCESS;
 }
 
@@ -608,14 +640,31 @@ static CUresult launch(unsigned grid, unsigned block, void *stream, void **argum
     return SUCCESS;
 }
 
+static CUresult launch_hosted(void *kernel, const unsigned *grid, const unsigned *block, unsigned shared,
+                              void **arguments)
+{
+    static int number;
+    LIVE(CURRENT, INVALID_CONTEXT);
+    if (shared > 227 << 10) return INVALID_VALUE;
+    record("launch hosted %u %u %u\n", grid[0], block[0], shared);
+    if (++number == setting("FAKE_CUDA_LOSES", 0)) { broken = 719; return SUCCESS; }
+    unsigned shape[] = {grid[0], grid[1], grid[2], block[0], block[1]};
+    ((Hosted)kernel)(shape, 0, arguments);
+    return SUCCESS;
+}
+
 static CUresult cuLaunchKernelEx(const LaunchConfig *config, void *kernel, void **arguments, void **extra)
 {
+    if (kernel != (void *)0x66)
+        return launch_hosted(kernel, config->grid, config->block, config->shared, arguments);
     return launch(config->grid[0], config->block[0], config->stream, arguments);
 }
 
 static CUresult cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                unsigned bz, unsigned shared, void *stream, void **arguments, void **extra)
 {
+    unsigned grid[] = {gx, gy, gz}, block[] = {bx, by, bz};
+    if (kernel != (void *)0x66) return launch_hosted(kernel, grid, block, shared, arguments);
     return launch(gx, bx, stream, arguments);
 }
 
@@ -633,7 +682,7 @@ static const struct { const char *name; void *address; } functions[] = {
     F(cuEventSynchronize), F(cuMemHostAlloc), F(cuMemFreeHost), F(cuMemHostRegister),
     F(cuMemHostUnregister), F(cuPointerGetAttribute), F(cuMemGetInfo), F(cuMemAlloc), F(cuMemFree), F(cuMemFreeAsync), F(cuMemAllocFromPoolAsync),
     F(cuMemPoolCreate), F(cuMemPoolSetAccess), F(cuMemPoolDestroy), F(cuMemPoolSetAttribute), F(cuMemPoolGetAttribute),
-    F(cuMemcpyHtoDAsync), F(cuMemcpyDtoHAsync), F(cuMemcpyDtoDAsync), F(cuMemsetD8Async), F(cuLibraryLoadData),
+    F(cuMemcpyHtoDAsync), F(cuMemcpyDtoHAsync), F(cuMemcpyDtoDAsync), F(cuMemsetD8Async), F(cuMemsetD32Async), F(cuKernelSetAttribute), F(cuLibraryLoadData),
     F(cuLibraryUnload), F(cuLibraryGetKernel), F(cuKernelGetFunction), F(cuKernelGetAttribute), F(cuLinkCreate), F(cuLinkAddData),
     F(cuLinkComplete), F(cuLinkDestroy), F(cuLaunchKernelEx), F(cuLaunchKernel), F(cuEventQuery),
     F(cuStreamWaitEvent), F(cuPointerGetAttributes),

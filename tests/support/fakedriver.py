@@ -20,6 +20,7 @@ FAKE_CUDA_STREAM       code of creating streams; FAKE_CUDA_EVENT: of creating ev
 FAKE_CUDA_MEMORY       bytes of device memory; FAKE_CUDA_POOLS=0: without memory pools
 FAKE_CUDA_OUTPUTS      outputs of the kernel, 1; FAKE_CUDA_TABLE: inputs of one called with a table
 FAKE_CUDA_IDLE         kernels write nothing
+FAKE_CUDA_LOSES        number of the launch of a hosted kernel after which the context is lost
 FAKE_CUDA_PENDING      1: no event is reached yet
 FAKE_CUDA_OWNER        device that every address belongs to, 0; -1: none
 FAKE_CUDA_CAPTURING    1: streams are being captured into a graph
@@ -51,7 +52,7 @@ def build(folder: Path, source: str | None = None) -> Path:
     """Compile the fake, or ``source``, into ``folder/libcuda.so.1``; returns the folder."""
     text = SOURCE.read_text() if source is None else source
     library = folder / "libcuda.so.1"
-    command = [COMPILER, "-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", str(library)]
+    command = [COMPILER, "-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", str(library), "-ldl"]
     subprocess.run(command, input=text, text=True, check=True)
     return folder
 

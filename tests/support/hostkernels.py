@@ -36,6 +36,7 @@ class HostKernels:
             [*command, "-", f"-DLANES={group}", "-o", str(library)],
             input=source, text=True, check=True,
         )  # fmt: skip
+        self.library = library
         self._library = ctypes.CDLL(str(library))
 
     def __call__(self, kernel, group, grid, block, shared, arguments) -> None:

@@ -179,7 +179,7 @@ def open_gpu(ordinal: int) -> Gpu:
     Raises:
         CudaError: E-CUDA-003 or 004 where there is no such device, or its driver is too old.
     """
-    device = open_device(ordinal)
+    driver.check_ordinal(ordinal)
     version = driver.started().version
     if version < compiling.OLDEST_DRIVER:
         have, need = map(driver.cuda_release, (version, compiling.OLDEST_DRIVER))
@@ -188,6 +188,7 @@ def open_gpu(ordinal: int) -> Gpu:
             f"the driver supports CUDA {have}; the kernels of Gröbner bases need {need} or newer",
             remediation=driver.UPDATE_DRIVER,
         )
+    device = open_device(ordinal)
     from cuda.bindings import driver as cu
 
     most = cu.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import attrs
@@ -84,6 +85,7 @@ def replay(
     primes: Sequence[int],
     checkpoint: Callable[[], None],
     shape: Shape | None = None,
+    seconds: dict[str, float] | None = None,
 ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
     """The recorded run modulo any number of odd primes below 2**31, on one device.
 
@@ -94,6 +96,8 @@ def replay(
         primes: not necessarily distinct.
         checkpoint: called between rounds, when the device is idle; raises to stop.
         shape: None for one that fits.
+        seconds: where to add the wall time of ``"upload"``, ``"reduce"``, ``"combine"`` and
+            ``"download"``; the device is then waited for after each.
 
     Returns:
         Coefficients of the last round, shape ``(terms, len(primes))``, and for each prime whether
@@ -108,11 +112,13 @@ def replay(
     lucky = np.empty(len(primes), np.bool_)
     with device.session() as session:
         words = session.allocate(len(record.words))
+        clock = _Clock(session, seconds)
         session.write(words, record.words)
+        clock.spent("upload")
         step = _lanes_of_a_pass(session, device, record, shape, len(primes))
         for first in range(0, len(primes), step):
             part = slice(first, min(first + step, len(primes)))
-            run = _Pass(session, device, record, words, shape, checkpoint)
+            run = _Pass(session, device, record, words, shape, checkpoint, clock)
             tails[:, part], lucky[part] = run.compute(inputs[:, part], np.array(primes[part]))
     return tails, lucky
 
@@ -142,6 +148,23 @@ def _is_long(one: Round, shape: Shape, device: Device) -> bool:
     return 4 * one.columns * shape.group > device.shared_bytes
 
 
+class _Clock:
+    """Adds up where time goes, if anybody wants to know."""
+
+    def __init__(self, session: Session, seconds: dict[str, float] | None) -> None:
+        self._session = session
+        self._seconds = seconds
+        self._last = perf_counter()
+
+    def spent(self, phase: str) -> None:
+        """What was queued since the last call belongs to ``phase``."""
+        if self._seconds is not None:
+            self._session.wait()
+            now = perf_counter()
+            self._seconds[phase] = self._seconds.get(phase, 0.0) + now - self._last
+            self._last = now
+
+
 @attrs.define(eq=False)
 class _Pass:
     """A replay for as many primes as fit into memory at once."""
@@ -152,6 +175,7 @@ class _Pass:
     words: Words
     shape: Shape
     checkpoint: Callable[[], None]
+    clock: _Clock
 
     def compute(
         self, inputs: NDArray[np.uint32], primes: NDArray[np.int64]
@@ -173,10 +197,13 @@ class _Pass:
             session.write(at, np.ascontiguousarray(part))
         dense = session.allocate(record.dense_words * lanes)
         squares = session.allocate(record.square_words * lanes)
+        self.clock.spent("upload")
         for one in record.rounds:
             self._reduce(one, field, lanes, coefficients, dense, bad)
+            self.clock.spent("reduce")
             if one.has_leads:
                 self._combine(one, field, lanes, coefficients, dense, squares, bad)
+                self.clock.spent("combine")
             session.wait()
             self.checkpoint()
         session.free(dense)
@@ -186,6 +213,7 @@ class _Pass:
         session.read(bad, flags)
         for memory in (field, bad, coefficients):
             session.free(memory)
+        self.clock.spent("download")
         return tails[:, :count], flags[:count] == 0
 
     def _reduce(

@@ -1,0 +1,127 @@
+"""The whole way through the CUDA driver: a fake of it runs the kernels' sources on the host."""
+
+import shutil
+
+import pytest
+from childprocess import Failed
+from fakedriver import COMPILER, FakeGpuChild, build
+from hostkernels import HostKernels
+
+from alkahest.backends.groebner_gpu import compiling
+
+SETUP = """
+from importlib import import_module
+from importlib.metadata import entry_points
+from alkahest.backends.groebner_gpu import compiling, probe
+
+known = {{point.value for point in entry_points(group="alkahest.backends")}}
+known |= {{entry["name"] for entry in ak.capabilities()["plugins"]}}
+for name in ("alkahest.groebner.plugin", "alkahest.backends.groebner_gpu.plugin"):
+    plugin = import_module(name)
+    if name not in known and plugin.BACKEND not in ak.capabilities()["backends"]:
+        ak.register(plugin)
+LIBRARIES = {libraries}
+compiling.machine_code = lambda file, group, target: (
+    bytes([127]) + b"hosted " + LIBRARIES[file, group].encode() + bytes(1)
+)
+SYSTEM = ["x^2 + y*z - 2", "x*z + y^2 - 3", "x*y + z^2 - 5"]
+"""
+
+
+class KernelsChild(FakeGpuChild):
+    """Such a process, whose code finds the names above."""
+
+    setup = ""
+
+    def ask(self, code, **settings):
+        return super().ask(self.setup + code, **settings)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Where the fake driver is, and the kernels compiled for the host."""
+    if shutil.which(COMPILER) is None:
+        pytest.skip(f"no C compiler {COMPILER!r} to build the fake driver with")
+    folder = tmp_path_factory.mktemp("hosted")
+    made = {
+        (file, group): str(HostKernels(compiling.FOLDER / file, kernels, folder, group).library)
+        for file, kernels in compiling.SOURCES.items()
+        for group in (1, 8)
+    }
+    return build(tmp_path_factory.mktemp("fake-driver")), made
+
+
+@pytest.fixture
+def child(folders, tmp_path):
+    drivers, libraries = folders
+
+    def start(**settings):
+        process = KernelsChild(drivers, tmp_path, **settings)
+        process.setup = SETUP.format(libraries=libraries)
+        return process
+
+    return start
+
+
+def test_bases_come_out_right_and_the_device_is_left_as_it_was(child):
+    with child(FAKE_CUDA_COUNT="2") as process:
+        process.calls()
+        found = process.ask(
+            """
+result = []
+for field in (None, ak.GF(65521)):
+    for device in ("cuda", "cuda:1", 0):
+        basis, report = ak.compute_groebner_basis_gpu(SYSTEM, "x y z", device=device, field=field)
+        expected = ak.GroebnerBasis.compute(SYSTEM, "x y z", field=field)
+        result.append([basis == expected, report.ran_on_gpu(), report.device_name])
+"""
+        )
+        names = ["2 devices: Fake GPU 0", "Fake GPU 1", "Fake GPU 0"]
+        assert found == [[True, True, name] for name in 2 * names]
+        calls = process.calls()
+        shared = [call for call in calls if call.startswith("attribute 8 ")]
+        assert shared
+        launches = [call for call in calls if call.startswith("launch hosted")]
+        assert len(launches) > 20
+        allocated = [call.split()[1] for call in calls if call.startswith("allocate")]
+        released = [call.split()[1] for call in calls if call.startswith("release")]
+        assert sorted(allocated) == sorted(released)
+
+
+def test_the_witness_passes_on_a_device(child):
+    with child() as process:
+        code = "w = probe.witness()\nresult = [w.ok, w.detail]"
+        ok, detail = process.ask(code)
+        assert ok, detail
+        assert "Fake GPU 0" in detail
+
+
+@pytest.mark.parametrize("lost", [5])
+def test_a_lost_context_is_an_error_and_with_fallback_the_processor_finishes(child, lost):
+    with child(FAKE_CUDA_LOSES=str(lost)) as process:
+        with pytest.raises(Failed, match="CUDA_ERROR_LAUNCH_FAILED") as caught:
+            process.ask('ak.GroebnerBasis.compute(SYSTEM, "x y z", device="cuda")')
+        assert caught.value.code == "E-SOLVE-010"
+        found = process.ask(
+            """
+basis, report = ak.compute_groebner_basis_gpu(SYSTEM, "x y z", fallback="cpu")
+result = [basis == ak.GroebnerBasis.compute(SYSTEM, "x y z"), report.fell_back_to_cpu(),
+          report.first_gpu_error]
+"""
+        )
+        assert found[:2] == [True, True]
+        assert "CUDA_ERROR_LAUNCH_FAILED" in found[2]
+
+
+def test_memory_that_runs_out_says_how_much_there_is(child):
+    with child(FAKE_CUDA_MEMORY="4000") as process:
+        with pytest.raises(Failed, match=r"bytes free|OUT_OF_MEMORY") as caught:
+            process.ask('ak.GroebnerBasis.compute(SYSTEM, "x y z", device="cuda")')
+        assert caught.value.code == "E-SOLVE-010"
+
+
+def test_an_old_driver_is_refused_at_the_start(child):
+    with child(FAKE_CUDA_VERSION="12080") as process:
+        with pytest.raises(Failed, match=r"12\.8; .* need 13\.0") as caught:
+            process.ask('ak.GroebnerBasis.compute(SYSTEM, "x y z", device="cuda", fallback="cpu")')
+        assert caught.value.code == "E-CUDA-003"

@@ -1,0 +1,160 @@
+"""Try Gröbner bases on the GPU of this machine, and time the kernels.
+
+    python tools/groebner_gpu.py [--systems LIST] [--primes LIST] [--layouts] [--json FILE]
+
+For each system the processor learns the record, a GPU replays it for each number of primes, and
+some of the images are compared with the processor's. Printed are multiply-subtracts a second in the
+reduction of rows and in the dense part, and where the time went; with ``--layouts`` for
+every number of primes and of threads to a block that can be chosen. Exits with 1 when an image is wrong.
+
+Needs an NVIDIA GPU and an installed alkahest-groebner-gpu. The systems are those of
+``benchmarks/groebner.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+
+SYSTEMS = "katsura-8,katsura-9,katsura-10,cyclic-7,noon-7,eco-10"
+PRIMES = "64,128,512"
+
+
+def learned(name: str) -> tuple[Any, Any, float]:
+    """Generators and record of a system, and the seconds that learning took."""
+    from alkahest.groebner.basis import read_system
+    from alkahest.groebner.computing import system_of
+    from alkahest.groebner.engine.f4 import Run
+    from alkahest.groebner.engine.limits import Limits
+    from alkahest.groebner.engine.packing import layout
+    from alkahest.groebner.engine.prepare import generators
+    from alkahest.groebner.engine.records import LARGEST_PRIME, MonomialOrder
+    from alkahest.groebner.engine.reducers import host_reducer
+    from alkahest.groebner.fields import QQ
+
+    polynomials, names = import_module("groebner_benchmark.systems").system(name)
+    ring, terms = read_system(polynomials, names, "grevlex", QQ, exact_floats=False)
+    order = MonomialOrder.grevlex(ring.n)
+    packing = layout(order, 8)
+    given = generators(system_of(terms, ring), packing)
+    start = time.perf_counter()
+    run = Run(packing, LARGEST_PRIME, order, 0, Limits(), host_reducer(), record=True)
+    trace = run.compute(given)[2]
+    return given, trace, time.perf_counter() - start
+
+
+def shapes(record: Any, shared_bytes: int, every: bool) -> Iterator[Any]:
+    """The layout that would be chosen, and on request all others that make sense."""
+    from alkahest.backends.groebner_gpu.compiling import GROUPS
+    from alkahest.backends.groebner_gpu.replay import Shape
+
+    yield Shape.fitting(record, shared_bytes)
+    if every:
+        fitting = [g for g in GROUPS if 4 * g * record.columns <= shared_bytes or g == GROUPS[-1]]
+        yield from (
+            Shape(group=group, threads=threads)
+            for group in fitting
+            for threads in (64, 128, 256, 512)
+        )
+
+
+def timed(device: Any, name: str, counts: list[int], every: bool) -> Iterator[dict[str, Any]]:
+    """One row for each number of primes and layout."""
+    from alkahest.backends.groebner_gpu.record import record_of
+    from alkahest.backends.groebner_gpu.replay import replay
+    from alkahest.groebner.engine.lanes import LANES
+    from alkahest.groebner.engine.primes import primes_below
+    from alkahest.groebner.engine.replay import replay as on_the_processor
+    from alkahest.groebner.engine.work import work_of
+
+    given, trace, learning = learned(name)
+    record, work = record_of(trace), work_of(trace)
+    source = primes_below(2**31 - 1000, given.leading())
+    primes = [next(source) for _ in range(max(counts))]
+    inputs = np.stack([given.images(p) for p in primes], axis=1)
+    start = time.perf_counter()
+    compared = on_the_processor(
+        trace, np.ascontiguousarray(inputs[:, :LANES]), primes[:LANES], lambda: None
+    )
+    host = (time.perf_counter() - start) / LANES
+    for count in counts:
+        for shape in shapes(record, device.shared_bytes, every):
+            seconds: dict[str, float] = {}
+            for _ in range(2):  # the first run loads the kernels and fills the pool of memory
+                seconds.clear()
+                start = time.perf_counter()
+                tails, lucky = replay(
+                    device, record, inputs[:, :count], primes[:count], lambda: None, shape, seconds
+                )
+                total = time.perf_counter() - start
+            right = bool(lucky.all()) and np.array_equal(tails[:, :LANES], compared.tails)
+            yield {
+                "system": name,
+                "primes": count,
+                "group": shape.group,
+                "threads": shape.threads,
+                "right": right,
+                "seconds": dict(seconds),
+                "total": total,
+                "reduce_rate": work.products * count / max(seconds["reduce"], 1e-9),
+                "combine_rate": work.dense_products * count / max(seconds.get("combine", 0), 1e-9),
+                "processor_seconds_a_prime": host,
+                "learning": learning,
+                "columns": record.columns,
+                "products": work.products,
+                "steps": work.steps,
+            }
+
+
+def shown(row: dict[str, Any]) -> str:
+    """A line of the table."""
+    phases = ", ".join(f"{name} {1e3 * value:.1f} ms" for name, value in row["seconds"].items())
+    threads = row["threads"] or "auto"
+    return (
+        f"{'ok  ' if row['right'] else 'WRONG'} {row['system']:<11} {row['primes']:>4} primes, "
+        f"{row['group']:>2} a block of {threads:>4} threads: rows {row['reduce_rate'] / 1e9:7.1f} "
+        f"G/s, dense {row['combine_rate'] / 1e9:7.1f} G/s, total {1e3 * row['total']:.1f} ms "
+        f"({phases}); the processor {1e3 * row['processor_seconds_a_prime']:.1f} ms a prime"
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Compile, compare, time; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--systems", default=SYSTEMS, help="names, separated by commas")
+    parser.add_argument("--primes", default=PRIMES, help="numbers of primes")
+    parser.add_argument("--layouts", action="store_true", help="time every layout")
+    parser.add_argument("--device", type=int, default=0, help="ordinal")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to FILE")
+    options = parser.parse_args(arguments)
+    from alkahest.backends.groebner_gpu.gpu import open_gpu
+
+    device = open_gpu(options.device)
+    print(f"{device.name}, {device.multiprocessors} multiprocessors, {device.shared_bytes} bytes")
+    rows = []
+    for name in options.systems.split(","):
+        for row in timed(
+            device, name, [int(n) for n in options.primes.split(",")], options.layouts
+        ):
+            print(shown(row), flush=True)
+            rows.append(row)
+    if options.json:
+        facts = {"device": device.name, "rows": rows}
+        options.json.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    return 0 if all(row["right"] for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
