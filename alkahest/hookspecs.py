@@ -115,6 +115,22 @@ def alkahest_tune(backend: str, quick: bool) -> tuple[Tuned, ...] | None:
 
 
 @hookspec(firstresult=True)
+def alkahest_calibrate(backend: str, quick: bool) -> Mapping[str, float] | None:
+    """Measure what a model of the backend's own needs, for backends that evaluate no programs.
+
+    Called by ``alkahest calibrate``, which keeps the figures for
+    :func:`alkahest.plugin.calibrated`; may take a minute.
+
+    Args:
+        backend: name of the backend.
+        quick: whether a few seconds have to do.
+
+    Returns:
+        Name -> positive number, or None where there is nothing to measure.
+    """
+
+
+@hookspec(firstresult=True)
 def alkahest_make_reducer(backend: str, device: int | None) -> object | None:
     """Linear algebra over prime fields for Gröbner bases.
 

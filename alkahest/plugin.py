@@ -430,6 +430,21 @@ def make_reducer(backend: str, device: int | None) -> object | None:
     return calls.make_reducer(backend, device)
 
 
+def calibrated(backend: str) -> tuple[Mapping[str, float], str]:
+    """What ``alkahest calibrate`` measured by the hook ``alkahest_calibrate`` of a backend.
+
+    Args:
+        backend: name of a loaded backend.
+
+    Returns:
+        The figures by name, or none of them and the reason: no calibration, or one of another
+        version or other devices.
+    """
+    from alkahest.calibration.prediction import figures
+
+    return figures(backend)
+
+
 __all__ = [
     "OLDEST_PLUGIN_API",
     "PLUGIN_API",
@@ -451,6 +466,7 @@ __all__ = [
     "Probe",
     "Support",
     "Tuned",
+    "calibrated",
     "hookimpl",
     "make_reducer",
 ]

@@ -7,6 +7,7 @@ here, at the border, so that the rest of core can rely on its types.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -101,6 +102,25 @@ def tune(backend: str, *, quick: bool) -> tuple[Tuned, ...]:
         owner = registry.snapshot().owner(backend)
         raise _wrong(owner, "alkahest_tune", found, "a tuple of Tuned")
     return found
+
+
+def calibrate(backend: str, quick: bool) -> Mapping[str, float] | None:
+    """Figures of a backend's own model, or None where it has none.
+
+    Raises:
+        KeyError: no backend of that name is loaded.
+        PluginError: E-PLUGIN-003 when the answer is not positive numbers by name.
+        AlkahestError: what its device refuses.
+    """
+    found = _optional(backend, "alkahest_calibrate", Mapping, {"quick": quick})  # type: ignore[type-abstract]
+    if found is None:
+        return None
+    if not all(isinstance(v, float) and 0 < v < math.inf for v in found.values()):
+        raise PluginError(
+            "E-PLUGIN-003",
+            f"alkahest_calibrate for {backend!r} returned {dict(found)!r}, not positive numbers",
+        )
+    return {str(name): value for name, value in found.items()}
 
 
 def make_reducer(backend: str, device: int | None) -> object | None:

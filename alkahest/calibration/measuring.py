@@ -17,7 +17,7 @@ from alkahest._plugins.registry import registry
 from alkahest.calibration import storage
 from alkahest.calibration.experiments import SMALL, experiments
 from alkahest.calibration.fitting import Sample, fit
-from alkahest.calibration.model import BackendModel, Calibration, Work
+from alkahest.calibration.model import BackendModel, Calibration, Figures, Work
 from alkahest.ops import DTYPES
 from alkahest.plugin import BackendInfo, Batch, Evaluator
 from alkahest.selection import HOST
@@ -130,6 +130,33 @@ def measure(
     )
 
 
+def measure_figures(backends: Sequence[BackendInfo], *, quick: bool = False) -> Calibration:
+    """Ask backends that evaluate no programs for the figures of their own models.
+
+    Args:
+        backends: reachable ones with a device.
+        quick: whether a few seconds have to do.
+
+    Raises:
+        AlkahestError: what a device refuses.
+    """
+    found = {info.name: calls.calibrate(info.name, quick) for info in backends}
+    return Calibration(
+        machine=storage.machine(),
+        measured=datetime.now(UTC).isoformat(timespec="seconds"),
+        backends={},
+        figures={
+            name: Figures(
+                plugin=storage.plugin_of(name),
+                devices=storage.device_names(name),
+                values=values,
+            )
+            for name, values in found.items()
+            if values
+        },
+    )
+
+
 def _prepared(info: BackendInfo, quick: bool) -> list[_Timed]:
     support = registry.support(info.name)
     found = []
@@ -169,7 +196,8 @@ def merged(old: Calibration | None, new: Calibration) -> Calibration:
     if old is None:
         return new
     backends: Mapping[str, BackendModel] = {**old.backends, **new.backends}
-    return attrs.evolve(new, backends=backends)
+    figures: Mapping[str, Figures] = {**old.figures, **new.figures}
+    return attrs.evolve(new, backends=backends, figures=figures)
 
 
-__all__ = ["measure", "merged"]
+__all__ = ["measure", "measure_figures", "merged"]

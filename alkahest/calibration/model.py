@@ -160,6 +160,21 @@ class BackendModel:
 
 
 @attrs.frozen(kw_only=True)
+class Figures:
+    """What a backend measured for a model of its own.
+
+    Attributes:
+        plugin: distribution and version of what brings the backend.
+        devices: names of its devices.
+        values: name -> number.
+    """
+
+    plugin: str
+    devices: tuple[str, ...]
+    values: Mapping[str, float]
+
+
+@attrs.frozen(kw_only=True)
 class Calibration:
     """What was measured on one machine.
 
@@ -167,11 +182,13 @@ class Calibration:
         machine: fact -> value; see :func:`alkahest.calibration.storage.machine`.
         measured: when, ISO 8601.
         backends: backend -> its models.
+        figures: backend -> what a model of its own needs.
     """
 
     machine: Mapping[str, str]
     measured: str
     backends: Mapping[str, BackendModel]
+    figures: Mapping[str, Figures] = attrs.field(factory=dict)
 
 
 def costed_as(instruction: Instruction) -> str:
@@ -217,6 +234,7 @@ __all__ = [
     "BackendModel",
     "Calibration",
     "Cost",
+    "Figures",
     "Model",
     "Work",
     "coefficients",

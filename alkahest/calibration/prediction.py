@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from alkahest._plugins import calls
@@ -81,6 +82,26 @@ def devices_changed(backend: str) -> str:
     return f"the calibration is of other devices of {backend}: {then}"
 
 
+def figures(backend: str) -> tuple[Mapping[str, float], str]:
+    """What was measured for a model of the backend's own, or nothing and the reason.
+
+    Raises:
+        KeyError: no backend of that name is loaded.
+    """
+    stored = storage.current()
+    if stored.calibration is None:
+        return {}, stored.reason
+    entry = stored.calibration.figures.get(backend)
+    if entry is None:
+        return {}, f"the calibration lacks {backend}"
+    plugin = storage.plugin_of(backend)
+    if entry.plugin != plugin:
+        return {}, f"the calibration of {backend} is of {entry.plugin}, here is {plugin}"
+    if entry.devices != storage.device_names(backend):
+        return {}, f"the calibration is of other devices of {backend}"
+    return entry.values, ""
+
+
 def _entry(backend: str) -> BackendModel | str:
     """What the calibration holds about a backend, or why it does not count."""
     stored = storage.current()
@@ -95,4 +116,4 @@ def _entry(backend: str) -> BackendModel | str:
     return entry
 
 
-__all__ = ["devices_changed", "objection", "predict", "tuned"]
+__all__ = ["devices_changed", "figures", "objection", "predict", "tuned"]

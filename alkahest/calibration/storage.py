@@ -24,7 +24,14 @@ import attrs
 from alkahest._plugins import calls
 from alkahest._plugins.registry import registry
 from alkahest.cache import settings
-from alkahest.calibration.model import BackendModel, Calibration, Cost, Model, coefficients
+from alkahest.calibration.model import (
+    BackendModel,
+    Calibration,
+    Cost,
+    Figures,
+    Model,
+    coefficients,
+)
 from alkahest.errors import IoError
 from alkahest.plugin import Tuned
 
@@ -140,6 +147,14 @@ def as_data(calibration: Calibration) -> dict[str, Any]:
             }
             for name, entry in calibration.backends.items()
         },
+        "figures": {
+            name: {
+                "plugin": entry.plugin,
+                "devices": list(entry.devices),
+                "values": dict(entry.values),
+            }
+            for name, entry in calibration.figures.items()
+        },
     }
 
 
@@ -165,7 +180,22 @@ def from_data(data: Any) -> Calibration:
             )
             for name, entry in data["backends"].items()
         },
+        figures={
+            str(name): Figures(
+                plugin=str(entry["plugin"]),
+                devices=tuple(map(str, entry["devices"])),
+                values={str(key): _positive(value) for key, value in entry["values"].items()},
+            )
+            for name, entry in data.get("figures", {}).items()
+        },
     )
+
+
+def _positive(value: Any) -> float:
+    number = float(value)
+    if not 0 < number < math.inf:
+        raise ValueError("a figure that is no positive number")
+    return number
 
 
 def _model_data(model: Model) -> dict[str, Any]:

@@ -72,10 +72,11 @@ def run(options: argparse.Namespace) -> int:
     """Measure, store and print; or only print."""
     if options.show:
         return _show(options.json)
-    from alkahest.calibration.measuring import measure, merged
+    from alkahest.calibration.measuring import measure, measure_figures, merged
     from alkahest.calibration.tuning import with_tuning
 
-    backends = _measurable(options.backend)
+    own = _with_models_of_their_own(options.backend)
+    backends = [] if own and options.backend else _measurable(options.backend)
     bar: list[Progress] = []
 
     def progress(done: int, total: int) -> None:
@@ -90,6 +91,8 @@ def run(options: argparse.Namespace) -> int:
             shown.close()
     measured = with_tuning(measured, quick=options.quick, failed=_not_tuned)
     calibration = merged(current().calibration, measured)
+    if own:
+        calibration = merged(calibration, measure_figures(own, quick=options.quick))
     place = None if path() is None else store(calibration)
     _print(calibration, None if place is None else str(place), options.json)
     if place is None:
@@ -132,6 +135,16 @@ def _measurable(name: str | None) -> list[BackendInfo]:
 
 def _not_tuned(name: str, reason: str) -> None:
     print(f"alkahest: not tuned: {name}: {messages.one_line(reason)}", file=sys.stderr)
+
+
+def _with_models_of_their_own(name: str | None) -> list[BackendInfo]:
+    """Backends here that evaluate no programs; one of them, or all."""
+    known = registry.snapshot().backends.values()
+    return [
+        info
+        for info in known
+        if info.support is None and name in (None, info.name) and not _obstacle(info)
+    ]
 
 
 def _obstacle(info: BackendInfo) -> str:
@@ -194,6 +207,9 @@ def _print(calibration: Calibration, place: str | None, as_json: bool) -> None:
         for device, rows in groupby(entry.tuned, key=lambda found: found.device):
             print(f"{name} tuned on {device}")
             print(aligned([(found.case, _settings(found)) for found in rows]))
+    for name, own in calibration.figures.items():
+        print(f"{name} on {', '.join(own.devices[:1])}")
+        print(aligned([(key, f"{value:.3g}") for key, value in own.values.items()]))
     if found:
         print("columns in host memory leave the host")
         print(aligned([(entry.formula, _sentence(entry)) for entry in found]))

@@ -77,7 +77,8 @@ class GroebnerBasis(Sequence[GbPoly]):
                 are converted from ``grevlex`` where there are finitely many solutions.
             field: ``QQ`` or ``GF(p)``; None is the field that the polynomials carry, else ``QQ``.
             device: None for the processor; ``"cuda"`` for the GPUs here, ``"cuda:1"`` or an ordinal
-                for one of them, which are then used or refused, never silently replaced.
+                for one of them, which are then used or refused, never silently replaced;
+                ``"auto"`` for whichever is expected to be quicker.
             executor: any ``concurrent.futures.Executor``; computations over the rationals spread
                 their primes over it.
             certify: prove a rational result, which costs about as much as computing it. Otherwise

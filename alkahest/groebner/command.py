@@ -74,7 +74,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """The arguments that say how to compute."""
     parser.add_argument("--certify", action="store_true", help="prove a rational result")
-    parser.add_argument("--device", help="cuda or cuda:N (default: the processor)")
+    parser.add_argument("--device", help="cuda, cuda:N or auto (default: the processor)")
     parser.add_argument(
         "--fallback", choices=("error", "cpu"), default="error", help="default: error"
     )

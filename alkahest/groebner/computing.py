@@ -19,7 +19,7 @@ from alkahest.groebner.large_primes import LargeField
 from alkahest.groebner.polynomial import GbPoly
 from alkahest.groebner.report import Report
 from alkahest.groebner.ring import Ring
-from alkahest.groebner.settings import Settings
+from alkahest.groebner.settings import Settings, device_ordinal
 
 
 def reduced_basis(
@@ -42,7 +42,7 @@ def reduced_basis(
             computes over.
     """
     reducer = settings.reducer()
-    if reducer is not None and is_large(ring.field):
+    if device_ordinal(settings.device) is not None and is_large(ring.field):
         raise CudaError(
             "E-CUDA-004",
             f"device={settings.device!r}: matrices over {ring.field} are not reduced on a GPU",

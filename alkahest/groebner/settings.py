@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 GPU_BACKEND = "groebner-cuda"
 """The backend whose plugin brings linear algebra on NVIDIA GPUs."""
 
+AUTO = "auto"
+"""In place of a device: the processor or the GPUs, as is expected to be quicker."""
+
 FALLBACKS = ("error", "cpu")
 
 
@@ -75,6 +78,8 @@ class Settings:
         Raises:
             CudaError: E-CUDA-003 where a GPU is asked for and no plugin brings one.
         """
+        if self.device == AUTO:
+            return self._choosing()
         ordinal = device_ordinal(self.device)
         if ordinal is None:
             return None
@@ -91,20 +96,32 @@ class Settings:
 
         return with_fallback(reducer)  # type: ignore[arg-type]
 
+    def _choosing(self) -> Any:
+        """The processor or the GPUs, as is expected to be quicker."""
+        from alkahest.groebner.engine.choosing import ChoosingReducer
+
+        try:
+            device, obstacle = make_reducer(GPU_BACKEND, None), ""
+        except CudaError as error:
+            device, obstacle = None, error.message
+        if device is None:
+            obstacle = obstacle or "no plugin here reduces matrices on a GPU"
+        return ChoosingReducer(device, obstacle, fallback=self.fallback == "cpu")  # type: ignore[arg-type]
+
 
 def device_ordinal(device: object) -> int | None:
-    """Ordinal of a GPU, -1 for all of them, None for the processor.
+    """Ordinal of a GPU, -1 for all of them, None for the processor and where that is open.
 
     Raises:
         InputError: E-INPUT-011 for a device that cannot be meant.
     """
-    if device is None or device == "cpu":
+    if device is None or device in ("cpu", AUTO):
         return None
     if _is_int(device) and device >= 0:  # type: ignore[operator]
         return int(device)  # type: ignore[call-overload, no-any-return]
     if isinstance(device, str) and (match := re.fullmatch(r"cuda(?::(\d+))?", device)):
         return -1 if match[1] is None else int(match[1])
-    raise _option("device", device, "None, 'cpu', 'cuda', 'cuda:1' or the ordinal of a GPU")
+    raise _option("device", device, "None, 'cpu', 'cuda', 'cuda:1', 'auto' or the ordinal of a GPU")
 
 
 def _is_int(value: object) -> bool:
@@ -121,4 +138,4 @@ def _option(name: str, value: object, wanted: str) -> InputError:
     )
 
 
-__all__ = ["FALLBACKS", "GPU_BACKEND", "Settings", "device_ordinal"]
+__all__ = ["AUTO", "FALLBACKS", "GPU_BACKEND", "Settings", "device_ordinal"]

@@ -54,6 +54,15 @@ def alkahest_make_reducer(backend: str, device: int | None) -> object:
 
 
 @hookimpl
+def alkahest_calibrate(backend: str, quick: bool) -> dict[str, float]:
+    """How long replays take, on the first GPU and on the processor."""
+    from alkahest.backends.groebner_gpu.model import measured
+    from alkahest.backends.groebner_gpu.reducer import make_reducer
+
+    return measured(make_reducer(0), quick=quick)
+
+
+@hookimpl
 def alkahest_devices(backend: str) -> tuple[DeviceInfo, ...]:
     """The usable GPUs; creates no context."""
     from alkahest.backends.nvptx.device import list_devices

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from alkahest.backends.groebner_gpu import rounds
+from alkahest.backends.groebner_gpu import model, rounds
+from alkahest.backends.groebner_gpu.plugin import BACKEND
 from alkahest.backends.groebner_gpu.record import Record, record_of
 from alkahest.backends.groebner_gpu.replay import replay
 from alkahest.groebner.engine.trace import Images
+from alkahest.plugin import calibrated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from alkahest.groebner.engine.reduction import ReducedRows
     from alkahest.groebner.engine.symbolic import SymbolicMatrix
     from alkahest.groebner.engine.trace import Trace
+    from alkahest.groebner.engine.work import Work
 
 LANES_OF_A_DEVICE = 64
 """Primes that one call brings to each device; fewer at once where its memory is short."""
@@ -63,6 +66,13 @@ class GpuReducer:
     ) -> ReducedRows:
         """See :func:`alkahest.backends.groebner_gpu.rounds.normal_forms`."""
         return rounds.normal_forms(self._devices[0], matrix, coefficients, prime, checkpoint)
+
+    def predicted(self, work: Work, lanes: int, primes: int) -> tuple[float, float] | str:
+        """See :class:`alkahest.groebner.engine.choosing.PredictingReducer`."""
+        figures, obstacle = calibrated(BACKEND)
+        if not figures:
+            return f"{obstacle}; run `alkahest calibrate`"
+        return model.predicted(figures, len(self._devices), work, lanes, primes)
 
     def replay(
         self,
