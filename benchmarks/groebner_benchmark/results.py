@@ -80,6 +80,8 @@ def summary(runs: Sequence[Run], names: Sequence[str], p: int) -> dict[str, Any]
         "seconds": statistics.median(run.seconds for run in done if run.seconds is not None),
         "all_seconds": [run.seconds for run in done],
         "wall": statistics.median(run.wall for run in done),
+        "call": statistics.median(run.call for run in done),
+        "phases": dict(done[-1].phases),
         "peak": max(run.peak for run in done),
         "size": size,
         "digest": whole,
@@ -98,7 +100,11 @@ def disagreements(document: Mapping[str, Any]) -> list[str]:
 
 
 def tables(document: Mapping[str, Any]) -> str:
-    """One table per field, in Markdown: processor seconds / megabytes at the peak."""
+    """One table per field, in Markdown: processor seconds / megabytes at the peak.
+
+    Where a device took part, wall seconds of the call instead, and then its seconds by phase.
+    """
+    clock = "call" if document.get("device") else "seconds"
     parts = []
     for field, title in (("gfp", "GF(2147483647), grevlex"), ("qq", "QQ, grevlex")):
         rows = [row for row in document["rows"] if row["field"] == field]
@@ -110,20 +116,33 @@ def tables(document: Mapping[str, Any]) -> str:
             ]
             for row in rows:
                 ours = row["contenders"].get(OURS, {})
-                cells = [_cell(row["contenders"].get(name)) for name in names]
+                cells = [_cell(row["contenders"].get(name), clock) for name in names]
                 lines.append(f"| {row['system']} | {ours.get('size', '')} | {' | '.join(cells)} |")
             parts.append("\n".join(lines))
+    if document.get("device"):
+        parts.append(_phases(document["rows"], f"{OURS} {document['device']}"))
     return "\n\n".join(parts)
 
 
-def _cell(entry: Mapping[str, Any] | None) -> str:
+def _phases(rows: Sequence[Mapping[str, Any]], name: str) -> str:
+    """Wall seconds by phase of one contender."""
+    entries = [(row, row["contenders"].get(name, {}).get("phases", {})) for row in rows]
+    phases = sorted({phase for _, found in entries for phase in found})
+    lines = [f"| {name}, by phase | {' | '.join(phases)} |", f"|---|{'---|' * len(phases)}"]
+    for row, found in entries:
+        cells = [f"{found[phase]:.3g}" if phase in found else "" for phase in phases]
+        lines.append(f"| {row['system']}, {row['field']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(entry: Mapping[str, Any] | None, clock: str) -> str:
     if entry is None:
         return ""
     if "seconds" not in entry:
         return (
             entry["failure"].replace("more than", ">") if "more" in entry["failure"] else "failed"
         )
-    return f"{entry['seconds']:.3g} / {entry['peak'] / 2**20:.0f}"
+    return f"{entry[clock]:.3g} / {entry['peak'] / 2**20:.0f}"
 
 
 def put_into(page: Path, document: Mapping[str, Any]) -> None:

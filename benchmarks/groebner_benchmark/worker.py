@@ -1,13 +1,14 @@
 """One computation by an engine that is a Python package, in a process of its own.
 
-    python worker.py ENGINE SYSTEM CHARACTERISTIC OUT
+    python worker.py ENGINE SYSTEM CHARACTERISTIC OUT [DEVICE]
 
-A small system is computed first, so that imports, compilation and caches do not count. Prints the
+DEVICE is for this project's engine, which then also prints its seconds by phase. A small system is computed first, so that imports, compilation and caches do not count. Prints the
 processor seconds and the wall seconds of the call, and writes the basis to OUT, in msolve's syntax.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable
@@ -15,17 +16,21 @@ from pathlib import Path
 
 from systems import Polynomial, msolve_text, system
 
-Engine = Callable[[list[Polynomial], list[str], int], Callable[[], str]]
+Engine = Callable[..., Callable[[], str]]
 """Polynomials, names, characteristic -> basis as text; the computation is done when called."""
 
 
-def alkahest(polynomials: list[Polynomial], names: list[str], p: int) -> Callable[[], str]:
+def alkahest(
+    polynomials: list[Polynomial], names: list[str], p: int, device: str | None = None
+) -> Callable[[], str]:
     """This project's."""
     from alkahest.groebner.basis import GroebnerBasis
     from alkahest.groebner.fields import GF, QQ
     from alkahest.groebner.formats import write_msolve
 
-    basis = GroebnerBasis.compute(polynomials, names, field=GF(p) if p else QQ)
+    basis = GroebnerBasis.compute(polynomials, names, field=GF(p) if p else QQ, device=device)
+    if device is not None:
+        print("PHASES", json.dumps(basis.report.seconds))
     return lambda: write_msolve(basis).split("\n", 2)[2]
 
 
@@ -61,13 +66,13 @@ def flint(polynomials: list[Polynomial], names: list[str], p: int) -> Callable[[
 ENGINES: dict[str, Engine] = {e.__name__: e for e in (alkahest, sympy, grobx, flint)}
 
 
-def main(engine: str, name: str, characteristic: str, out: str) -> None:
+def main(engine: str, name: str, characteristic: str, out: str, *device: str) -> None:
     """Warm up, compute, report, write."""
     run, p = ENGINES[engine], int(characteristic)
-    run(*system("cyclic-4"), p)
+    run(*system("cyclic-4"), p, *device)
     polynomials, names = system(name)
     wall, processor = time.perf_counter(), time.process_time()
-    text = run(polynomials, names, p)
+    text = run(polynomials, names, p, *device)
     print("CPU", time.process_time() - processor)
     print("WALL", time.perf_counter() - wall)
     Path(out).write_text(text(), encoding="utf-8")

@@ -80,6 +80,29 @@ def test_the_table_shows_seconds_and_megabytes_and_who_took_too_long(document):
     assert results.disagreements(document) == []
 
 
+def test_with_a_device_the_tables_show_wall_seconds_and_phases(document):
+    run = Run(
+        seconds=9.0,
+        wall=8.0,
+        peak=2**20,
+        basis="x-1",
+        call=0.25,
+        phases={"learn": 0.1, "lift": 0.02},
+    )
+    row = document["rows"][0]
+    row["contenders"] = {"alkahest cuda": results.summary([run], NAMES, 0)}
+    document.update(device="cuda", contenders=["alkahest cuda"])
+    assert results.tables(document).splitlines() == [
+        "| QQ, grevlex | elements | alkahest cuda |",
+        "|---|---|---|",
+        "| katsura-3 |  | 0.25 / 1 |",
+        "",
+        "| alkahest cuda, by phase | learn | lift |",
+        "|---|---|---|",
+        "| katsura-3, qq | 0.1 | 0.02 |",
+    ]
+
+
 def test_different_bases_are_reported(document):
     document["rows"][0]["contenders"]["peer"]["digest"] = "other"
     assert results.disagreements(document) == ["katsura-3 over qq"]
