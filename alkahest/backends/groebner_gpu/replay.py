@@ -108,8 +108,8 @@ def replay(
             driver refuses a request, E-CUDA-006 when a kernel fails.
     """
     shape = shape or Shape.fitting(record, device.shared_bytes)
-    tails = np.empty((record.terms - record.first_result, len(primes)), np.uint32)
-    lucky = np.empty(len(primes), np.bool_)
+    tails: list[NDArray[np.uint32]] = []
+    lucky: list[NDArray[np.bool_]] = []
     with device.session() as session:
         words = session.allocate(len(record.words))
         clock = _Clock(session, seconds)
@@ -119,8 +119,12 @@ def replay(
         for first in range(0, len(primes), step):
             part = slice(first, min(first + step, len(primes)))
             run = _Pass(session, device, record, words, shape, checkpoint, clock)
-            tails[:, part], lucky[part] = run.compute(inputs[:, part], np.array(primes[part]))
-    return tails, lucky
+            found = run.compute(inputs[:, part], np.array(primes[part]))
+            tails.append(found[0])
+            lucky.append(found[1])
+    if len(tails) == 1:
+        return tails[0], lucky[0]
+    return np.concatenate(tails, axis=1), np.concatenate(lucky)
 
 
 def _lanes_of_a_pass(

@@ -278,14 +278,14 @@ class _Lifting:
                 return None
             if not confirmed and used:
                 started = perf_counter()
-                tails = np.concatenate(parts, axis=1)[:, 0]
+                tails = next(part[:, 0] for part in parts if part.shape[1])
                 if not is_confirmed(trace, tails, self.given, used[0], self.limits):
                     self.dropped.append(trace.prime)
                     return None
                 confirmed = True
                 self._spent("confirm", started)
             started = perf_counter()
-            residues = np.concatenate(parts, axis=1)
+            residues = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
             parts = [residues]
             # A device brings more primes at once than may be needed. The more there are, the dearer
             # an attempt is and the less one more tells.
