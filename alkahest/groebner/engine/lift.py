@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
@@ -284,12 +285,14 @@ class Lift:
 
     Attributes:
         offsets: where the terms of each polynomial begin, leading terms not counted.
+        threads: that settle polynomials side by side.
         limbs: uint32, shape ``(terms, n)``: numerators over the polynomial's denominator.
         negative: uint8, their signs.
         denominators: positive integers, 0 where the polynomial is not settled.
     """
 
     offsets: NDArray[np.int64]
+    threads: int = 1
     limbs: NDArray[np.uint32] = attrs.field(init=False)
     negative: NDArray[np.uint8] = attrs.field(init=False)
     denominators: list[int] = attrs.field(init=False)
@@ -344,10 +347,26 @@ class Lift:
         for i in witnesses:
             self._settle(i, residues, check, modulus, fresh)
         if all(self.denominators[i] for i in witnesses):
-            for i in waiting:
-                if not self.denominators[i]:
+            left = [i for i in waiting if not self.denominators[i]]
+            self._settle_each(left, (residues, check, modulus, fresh), checkpoint)
+
+    def _settle_each(
+        self, indices: list[int], given: tuple[Any, ...], checkpoint: Callable[[], None]
+    ) -> None:
+        if self.threads == 1:
+            for i in indices:
+                checkpoint()
+                self._settle(i, *given)
+            return
+        with ThreadPoolExecutor(self.threads) as pool:
+            futures = [pool.submit(self._settle, i, *given) for i in indices]
+            try:
+                for future in futures:
+                    future.result()
                     checkpoint()
-                    self._settle(i, residues, check, modulus, fresh)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
 
     def _settle(
         self,

@@ -12,6 +12,7 @@ J. Berthomieu, C. Eder, M. Safey El Din, "msolve" (ISSAC 2021).
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Iterator, Sequence
@@ -262,7 +263,9 @@ class _Lifting:
         used: list[int] = []
         dropped: list[int] = []
         parts: list[NDArray[np.uint32]] = []
-        lift = Lift(trace.offsets - np.arange(len(trace.offsets)))
+        # Beside a device the processor would have nothing else to do.
+        threads = (os.cpu_count() or 1) if self.reducer.on_gpu else 1
+        lift = Lift(trace.offsets - np.arange(len(trace.offsets)), threads)
         lifted, next_try = 0, 2
         # A replay from a graded basis keeps the Hilbert series, which is proof enough.
         confirmed = self.target is not None

@@ -76,7 +76,8 @@ def _residues(values, primes):
     return np.array(rows, np.uint32).reshape(len(values), len(primes))
 
 
-def test_polynomials_get_their_common_denominator_and_primitive_numerators():
+@pytest.mark.parametrize("threads", [1, 3])
+def test_polynomials_get_their_common_denominator_and_primitive_numerators(threads):
     rng = random.Random(3)
     polynomials = [
         [
@@ -86,7 +87,7 @@ def test_polynomials_get_their_common_denominator_and_primitive_numerators():
         for _ in range(40)
     ]
     offsets = np.cumsum([0, *map(len, polynomials)])
-    lift = Lift(offsets)
+    lift = Lift(offsets, threads)
     values = [c for f in polynomials for c in f]
     done = 1
     while not lift.settled:
@@ -108,6 +109,22 @@ def test_more_than_a_batch_of_64_primes_is_carried():
     lift.settle(_residues([value], PRIMES), PRIMES)
     assert lift.denominators == [5**200]
     assert lift.integers(np.ones(1, np.bool_)) == [7**600]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_checkpoint_that_raises_ends_the_lifting(threads):
+    calls = []
+
+    def checkpoint():
+        calls.append(1)
+        if len(calls) == 3:
+            raise TimeoutError
+
+    lift = Lift(np.arange(41), threads)
+    values = [Fraction(22, 7)] * 40
+    with pytest.raises(TimeoutError):
+        lift.settle(_residues(values, PRIMES[:6]), PRIMES[:6], checkpoint)
+    assert len(calls) == 3
 
 
 def test_a_wrong_residue_of_the_checking_prime_leaves_a_polynomial_open():
