@@ -71,7 +71,8 @@ def test_any_group_gives_the_same(group):
 def test_groups_are_as_large_as_shared_memory_allows():
     record = record_of(learned("katsura-4")[1])
     size = 4 * record.columns
-    for shared, group in ((16 * size, 8), (8 * size, 4), (2 * size, 1), (size, 1), (size - 4, 32)):
+    room = 2 * (8 * size + 1024)
+    for shared, group in ((room, 8), (room - 2, 4), (2 * size, 1), (size, 1), (size - 4, 32)):
         assert Shape.fitting(record, shared).group == group
     assert [replaying.block_threads(n, 4) for n in (0, 20, 160, 10_000)] == [64, 64, 320, 512]
 

@@ -76,8 +76,8 @@ class Record:
 
     @property
     def dense_words(self) -> int:
-        """Words of the reduced rows of a round, for one prime, at most."""
-        return max(one.rows * one.width for one in self.rounds)
+        """Words of the rows of a round with leads, reduced, for one prime, at most."""
+        return max((one.rows * one.width for one in self.rounds if one.has_leads), default=0)
 
     @property
     def square_words(self) -> int:

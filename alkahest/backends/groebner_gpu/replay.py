@@ -28,6 +28,9 @@ _LONG_GROUP = 32
 _BLOCKS_OF_A_MULTIPROCESSOR = 2
 """Blocks that should fit side by side, so that one computes while another waits for memory."""
 
+_SHARED_BYTES_OF_A_BLOCK = 1 << 10
+"""Shared memory that the system takes for each block."""
+
 _RESERVED_BYTES = 64 << 20
 """Device memory that is left alone."""
 
@@ -52,7 +55,7 @@ class Shape:
     @classmethod
     def fitting(cls, record: Record, shared_bytes: int) -> Shape:
         """The largest group with which a block's columns leave room for another block."""
-        budget = shared_bytes // _BLOCKS_OF_A_MULTIPROCESSOR
+        budget = shared_bytes // _BLOCKS_OF_A_MULTIPROCESSOR - _SHARED_BYTES_OF_A_BLOCK
         group = _LARGEST_GROUP
         while group > 1 and 4 * record.columns * group > budget:
             group //= 2
