@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import attrs
 import pytest
 
-from alkahest import GF, CudaError, GroebnerBasis, SolverError, solve
+from alkahest import GF, CudaError, GroebnerBasis, InputError, SolverError, solve
 from alkahest.groebner import settings
 from alkahest.groebner.engine.reducers import host_reducer
 
@@ -93,3 +95,33 @@ def test_a_device_that_is_missing_at_the_start_is_refused_with_and_without_a_fal
         with pytest.raises(CudaError) as caught:
             GroebnerBasis.compute(SYSTEM, "x y z", device="cuda", fallback=fallback)
         assert caught.value.code == "E-CUDA-003"
+
+
+def test_a_field_beyond_the_engine_is_refused_and_not_computed_on_the_processor(plug):
+    plug(PretendedGpu())
+    with pytest.raises(CudaError, match="are not reduced on a GPU") as caught:
+        GroebnerBasis.compute(["x*y - 1"], "x y", field=GF(2**61 - 1), device="cuda")
+    assert caught.value.code == "E-CUDA-004"
+
+
+def test_an_executor_is_the_processor_s_and_refused_beside_a_gpu(plug):
+    plug(PretendedGpu())
+    with ThreadPoolExecutor(1) as pool, pytest.raises(InputError, match="executor") as caught:
+        GroebnerBasis.compute(SYSTEM, "x y z", device="cuda", executor=pool)
+    assert caught.value.code == "E-INPUT-011"
+
+
+def test_auto_without_a_plugin_is_the_processor_and_says_so(plug):
+    plug(None)
+    basis = GroebnerBasis.compute(SYSTEM, "x y z", device="auto")
+    assert basis == GroebnerBasis.compute(SYSTEM, "x y z")
+    assert basis.report.device_name == "cpu"
+    assert basis.report.choice == "no plugin here reduces matrices on a GPU"
+    assert not basis.report.fell_back_to_cpu()
+
+
+def test_what_a_gpu_failed_at_is_reported_with_its_words(plug):
+    plug(PretendedGpu(1))
+    basis = GroebnerBasis.compute(SYSTEM, "x y z", field=GF(65521), device="cuda", fallback="cpu")
+    assert basis.report.first_gpu_error == "[E-CUDA-006] the launch failed"
+    assert basis.report.device_name == "pretended"

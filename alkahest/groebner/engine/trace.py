@@ -158,12 +158,12 @@ class Trace:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Images:
-    """The result modulo each of eight primes.
+    """The result modulo each of some primes, a lane for each.
 
     Attributes:
         primes: of the lanes.
         lucky: for each lane, whether the recorded run worked.
-        tails: uint32, shape ``(terms, 8)``: coefficients of all but the leading terms.
+        tails: uint32, shape ``(terms, lanes)``: coefficients of all but the leading terms.
         on_gpu: whether a GPU did it.
     """
 
