@@ -30,7 +30,8 @@ _STYLE = {
     "axes.linewidth": 0.8,
     "xtick.color": "0.3",
     "ytick.color": "0.3",
-    "legend.frameon": False,
+    "legend.framealpha": 0.85,
+    "legend.edgecolor": "none",
     "svg.hashsalt": "alkahest",  # the same file for the same numbers
 }
 
