@@ -30,8 +30,8 @@ VARIABLE = "ALKAHEST_KEPT_MEMORY"
 SMALLEST = 4 << 20
 """Bytes of an array from which its memory is kept; the C library reuses smaller ones by itself."""
 
-_SMALLEST_PART = 128 << 10
-"""The same of one of several arrays that have :data:`SMALLEST` together.
+_SMALLEST_PART, _SEVERAL = 128 << 10, 16 << 20
+"""The same of one of several arrays, and bytes that all of them have at least.
 
 What is free at the end of its memory, the C library gives back to the system when that is more than
 twice the largest piece that it had from it.
@@ -119,7 +119,8 @@ def outputs_for(n: int, dtypes: Sequence[np.dtype[Any]]) -> tuple[NDArray[Any], 
 def ordinary(dtypes: Sequence[np.dtype[Any]]) -> int:
     """The most points for which arrays of these dtypes are made as ever."""
     sizes = [dtype.itemsize for dtype in dtypes]
-    return max((_SMALLEST_PART - 1) // max(sizes), (SMALLEST - 1) // sum(sizes))
+    several = max((_SMALLEST_PART - 1) // max(sizes), (_SEVERAL - 1) // sum(sizes))
+    return min((SMALLEST - 1) // max(sizes), several)
 
 
 def column(n: int, dtype: np.dtype[Any], least: int = SMALLEST) -> NDArray[Any]:
