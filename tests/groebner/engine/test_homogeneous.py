@@ -42,9 +42,11 @@ def test_a_curve_has_the_basis_that_its_graded_one_generates(order, prime):
     pairs = [(arithmetic.lead(p), p) for p in dictionaries(graded)]
     assert not any(arithmetic.reduce(p, pairs) for p in dictionaries(basis))
     homogeneous = groebner_modp(homogenised(graded), prime or P, Target.of(graded, order).run_order)
-    assert tuple(numerator(homogeneous[0].leading_exponents().tolist())) == tuple(
-        numerator(graded.leading_exponents().tolist())
-    )
+    series = [
+        np.trim_zeros(numerator(one.leading_exponents().tolist()), "b")
+        for one in (homogeneous[0], graded)
+    ]
+    assert series[0] == series[1]
     dehomogenised = {tuple(row) for row in homogeneous[0].leading_exponents()[:, :4].tolist()}
     minimal = {
         m
