@@ -174,6 +174,7 @@ class Run:
 
         Raises:
             ExponentOverflowError: the layout's fields are too narrow.
+            SolverError: E-SOLVE-012 at a limit, E-SOLVE-014 where a target is not reached.
         """
         basis = Basis.empty(self.layout)
         pairs = PairQueue.empty(self.layout)
@@ -204,6 +205,10 @@ class Run:
             if len(sizes):
                 lacking = self._lacking(basis)
         if self.target is not None:
+            if lacking >= 0:
+                raise SolverError(
+                    "E-SOLVE-014", f"the run ended without all elements of degree {lacking}"
+                )
             basis = self.target.dehomogenised(basis)
         return self._finish(basis, len(given.words))
 
