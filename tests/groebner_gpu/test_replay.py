@@ -11,7 +11,7 @@ from alkahest.backends.groebner_gpu.emulated import EmulatedDevice
 from alkahest.backends.groebner_gpu.record import record_of
 from alkahest.backends.groebner_gpu.replay import Shape, replay
 
-SYSTEMS = ["katsura-4", "katsura-6", "cyclic-5", "noon-4", "eco-6"]
+SYSTEMS = ["katsura-4", "katsura-7", "cyclic-5", "noon-5", "eco-7"]
 
 
 def run(name, primes, device=None, checkpoint=lambda: None, shape=None):
