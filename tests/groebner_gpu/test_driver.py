@@ -114,7 +114,7 @@ result = [basis == ak.GroebnerBasis.compute(SYSTEM, "x y z"), report.fell_back_t
 
 
 def test_memory_that_runs_out_says_how_much_there_is(child):
-    with child(FAKE_CUDA_MEMORY="4000") as process:
+    with child(FAKE_CUDA_MEMORY="1000") as process:
         with pytest.raises(Failed, match=r"bytes free|OUT_OF_MEMORY") as caught:
             process.ask('ak.GroebnerBasis.compute(SYSTEM, "x y z", device="cuda")')
         assert caught.value.code == "E-SOLVE-010"
