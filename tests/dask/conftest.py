@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-import workers
-from distributed import Client, LocalCluster, WorkerPlugin
-
-
-class Prepared(WorkerPlugin):
-    """Every worker, also one that takes the place of another, has our plugins."""
-
-    def setup(self, worker: Any) -> None:
-        workers.prepare()
+from daskworkers import Prepared
+from distributed import Client, LocalCluster
 
 
 @pytest.fixture(scope="session")
