@@ -6,9 +6,7 @@ part, so the parts that follow the first find it here.
 
 from __future__ import annotations
 
-import os
 import pickle
-import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from hashlib import sha256
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from alkahest._plugins.records import Snapshot
 from alkahest._plugins.registry import registry
+from alkahest.forks import ForkSafeLock
 from alkahest.program import loads
 
 if TYPE_CHECKING:
@@ -24,17 +23,8 @@ if TYPE_CHECKING:
 MOST_KEPT = 64
 """Functions that a process keeps; the one that was needed longest ago goes first."""
 
-_lock = threading.RLock()
+_lock = ForkSafeLock()
 _kept: OrderedDict[bytes, tuple[Snapshot, CompiledFn]] = OrderedDict()
-
-
-def _renew_lock() -> None:
-    global _lock
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def rebuild(cls: type[CompiledFn], program: bytes, choices: Mapping[str, Any]) -> CompiledFn:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from time import perf_counter
@@ -17,6 +16,7 @@ from alkahest import cache
 from alkahest.backends.cpu.jit import engine, shared, threads
 from alkahest.backends.cpu.jit.emit import KernelCode, emit_kernel
 from alkahest.backends.cpu.jit.host import HostTarget
+from alkahest.forks import ForkSafeLock
 from alkahest.program import digest
 
 if TYPE_CHECKING:
@@ -177,12 +177,7 @@ class _Kept:
 
     def __init__(self) -> None:
         self._kernels: OrderedDict[str, Kernel] = OrderedDict()
-        self._lock = threading.Lock()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._renew_lock)
-
-    def _renew_lock(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def get(self, key: str) -> Kernel | None:
         with self._lock:

@@ -45,7 +45,7 @@ def _compiler(name: str) -> Diagnostic:
 
 def _threads(name: str) -> Diagnostic:
     """How many threads run, and what keeps them fewer, or less busy, than the processors here."""
-    from alkahest.backends.cpu.jit.threads import VARIABLE, default_threads
+    from alkahest.backends.cpu.jit.threads import VARIABLE, default_threads, usable_processors
 
     try:
         count = default_threads()
@@ -68,13 +68,6 @@ def _threads(name: str) -> Diagnostic:
         detail=f"{detail}; the control group allows the time of {quota:g}",
         remedy=f"Set {VARIABLE}={max(1, round(quota))}: more threads only wait for each other.",
     )
-
-
-def usable_processors() -> int:
-    """Processors that the system lets this process use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def processor_quota() -> float | None:

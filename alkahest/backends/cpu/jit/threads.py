@@ -59,9 +59,14 @@ def default_threads() -> int:
                 remediation=f"Set it to 1 or more, or unset {VARIABLE}.",
             )
         return min(int(text), MOST_THREADS)
+    return min(usable_processors(), MOST_THREADS)
+
+
+def usable_processors() -> int:
+    """Processors that the system lets this process use."""
     if hasattr(os, "sched_getaffinity"):
-        return min(len(os.sched_getaffinity(0)), MOST_THREADS)
-    return min(os.cpu_count() or 1, MOST_THREADS)
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class Pool:
@@ -163,4 +168,12 @@ def _threads_library() -> Any:
     return None if sys.platform == "win32" else ctypes.CDLL(None)
 
 
-__all__ = ["MOST_THREADS", "VARIABLE", "Pool", "code", "default_threads", "record"]
+__all__ = [
+    "MOST_THREADS",
+    "VARIABLE",
+    "Pool",
+    "code",
+    "default_threads",
+    "record",
+    "usable_processors",
+]
