@@ -9,8 +9,9 @@ Descriptors are frozen records. New fields come with defaults; signatures never 
 ``PLUGIN_API``. A plugin declares the lowest version that has what it uses:
 
 * 1: everything but what follows;
-* 2: ``BackendInfo.arrays`` with :class:`ArrayEvaluator` and :class:`ArrayBatch`, and
-  ``Support.keeps_subnormals``.
+* 2: ``BackendInfo.arrays`` with :class:`ArrayEvaluator` and :class:`ArrayBatch`,
+  ``Support.keeps_subnormals``; the hooks ``alkahest_tune``, with :class:`Tuned`, and
+  ``alkahest_calibrate``, with :func:`calibrated`.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("ALKAHEST_INSTALLED") == "1":
         return
     installed = {point.value for point in entry_points(group=GROUP)}
-    for module in sorted(BY_MODULE.keys() - installed):
+    # In the order in which installed ones are found.
+    for module in sorted(BY_MODULE.keys() - installed, key=lambda name: BY_MODULE[name].plugin):
         try:
             plugin = importlib.import_module(module)
         except ModuleNotFoundError as missing:

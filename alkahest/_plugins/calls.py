@@ -104,7 +104,7 @@ def tune(backend: str, *, quick: bool) -> tuple[Tuned, ...]:
     return found
 
 
-def calibrate(backend: str, quick: bool) -> Mapping[str, float] | None:
+def calibrate(backend: str, *, quick: bool) -> Mapping[str, float] | None:
     """Figures of a backend's own model, or None where it has none.
 
     Raises:

@@ -140,7 +140,7 @@ def measure_figures(backends: Sequence[BackendInfo], *, quick: bool = False) -> 
     Raises:
         AlkahestError: what a device refuses.
     """
-    found = {info.name: calls.calibrate(info.name, quick) for info in backends}
+    found = {info.name: calls.calibrate(info.name, quick=quick) for info in backends}
     return Calibration(
         machine=storage.machine(),
         measured=datetime.now(UTC).isoformat(timespec="seconds"),

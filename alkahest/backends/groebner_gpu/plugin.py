@@ -9,7 +9,7 @@ from alkahest.plugin import BackendInfo, Feature, hookimpl
 if TYPE_CHECKING:
     from alkahest.plugin import DeviceInfo, Diagnostic, Probe
 
-ALKAHEST_PLUGIN_API = 1
+ALKAHEST_PLUGIN_API = 2
 
 BACKEND = "groebner-cuda"
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from alkahest.plugin import Artifact, DeviceInfo, Diagnostic, Evaluator, Probe, Support, Tuned
     from alkahest.program import Program
 
-ALKAHEST_PLUGIN_API = 1
+ALKAHEST_PLUGIN_API = 2
 
 BACKEND = "nvptx"
 

@@ -20,7 +20,7 @@ Run = Callable[..., Any]
 class Solver:
     """A plugin of one backend that solves something on a device."""
 
-    ALKAHEST_PLUGIN_API = 1
+    ALKAHEST_PLUGIN_API = 2
 
     def __init__(self, figures: Any, devices: tuple[str, ...] = ("Some GPU",)) -> None:
         self.figures = figures
@@ -71,7 +71,7 @@ def test_what_is_no_positive_number_is_refused(wrong: Any) -> None:
     from alkahest._plugins import calls
 
     with isolated_plugins(Solver(wrong)), pytest.raises(PluginError) as caught:
-        calls.calibrate("solver", True)
+        calls.calibrate("solver", quick=True)
     assert caught.value.code == "E-PLUGIN-003"
 
 
