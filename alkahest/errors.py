@@ -265,8 +265,8 @@ CODES: dict[str, ErrorCode] = {
     # CUDA; the meanings of 001 to 006 are those of the original system
     "E-CUDA-001": ErrorCode(
         CudaError,
-        "LLVM has no NVPTX target",
-        f"Install the llvmlite wheel of the supported range: {install('nvptx')}.",
+        "no compiler: LLVM has no NVPTX target, or the kernels of Gröbner bases find no NVRTC",
+        f"{install('nvptx')} brings LLVM, {install('groebner-gpu')} brings NVRTC.",
     ),
     "E-CUDA-002": ErrorCode(
         CudaError, "code generation refused: names the symbol, function or node"

@@ -58,17 +58,17 @@ class Report:
 
     @property
     def reductions_on_gpu(self) -> int:
-        """Matrices that were reduced on a GPU."""
+        """Matrices, or replays for a batch of primes, done on a GPU."""
         return self.run.reductions_on_gpu
 
     @property
     def reductions_on_cpu(self) -> int:
-        """Matrices meant for a GPU that the processor reduced."""
+        """Those meant for a GPU that the processor did instead."""
         return self.run.reductions_on_cpu
 
     @property
     def planned_on_cpu(self) -> int:
-        """Matrices that are the processor's by plan."""
+        """Those that are the processor's by plan, such as learning."""
         return self.run.planned_on_cpu
 
     @property

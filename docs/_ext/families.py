@@ -18,8 +18,10 @@ FAMILIES = {
         "Correct the text there; [the spellings](expressions.md#text) are few.",
     ),
     "E-EVAL": (
-        "`eval_expr` cannot give a value at this point.",
-        "Give every free symbol a value. Compiled functions have IEEE rules and do not raise this.",
+        "`eval_expr` cannot give a value at this point (001 and 004), or a batch lost a worker of "
+        "its executor (005).",
+        "Give every free symbol a value; compiled functions have IEEE rules instead. See why the "
+        "worker died: [executors](clusters.md#any-executor).",
     ),
     "E-DIFF": (
         "A derivative that does not exist, or that no table can express.",

@@ -76,25 +76,21 @@ def measured(reducer: GpuReducer, *, quick: bool) -> dict[str, float]:
 
 def _learned(n: int, count: int) -> tuple[Any, Any, list[int]]:
     """Generators, trace and primes of katsura-``n``."""
-    from alkahest.groebner.engine.f4 import Run
-    from alkahest.groebner.engine.limits import Limits
-    from alkahest.groebner.engine.packing import layout
+    from alkahest.groebner.engine.f4 import groebner_modp
     from alkahest.groebner.engine.prepare import generators
     from alkahest.groebner.engine.primes import primes_below
     from alkahest.groebner.engine.records import LARGEST_PRIME, MonomialOrder, PolynomialSystem
-    from alkahest.groebner.engine.reducers import host_reducer
 
     polynomials = katsura(n)
-    order = MonomialOrder.grevlex(n + 1)
-    packing = layout(order, 8)
     system = PolynomialSystem(
         exponents=np.array([e for terms in polynomials for e, _ in terms], np.uint32),
         coefficients=[c for terms in polynomials for _, c in terms],
         offsets=np.cumsum([0, *map(len, polynomials)], dtype=np.int64),
     )
-    given = generators(system, packing)
-    run = Run(packing, LARGEST_PRIME, order, 0, Limits(), host_reducer(), record=True)
-    trace = run.compute(given)[2]
+    order = MonomialOrder.grevlex(n + 1)
+    trace = groebner_modp(system, LARGEST_PRIME, order, record=True)[2]
+    assert trace is not None
+    given = generators(system, trace.layout)
     source = primes_below(LARGEST_PRIME - 1000, given.leading())
     return given, trace, [next(source) for _ in range(count)]
 
