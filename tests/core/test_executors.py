@@ -160,16 +160,16 @@ class Failing:
         return executors.evaluate_part(function, columns, *rest)
 
 
-def test_an_error_names_the_points_and_cancels_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_names_the_points_and_cancels_the_rest() -> None:
     failing = Failing(RuntimeError("no luck"))
 
-    class Slow(Desk):
+    class InOrder(ThreadPoolExecutor):
         def submit(self, call: Any, /, *arguments: Any, **options: Any) -> Future[Any]:
             return super().submit(failing, *arguments, **options)
 
-    with pytest.raises(RuntimeError, match="no luck") as caught:
+    with InOrder(1) as executor, pytest.raises(RuntimeError, match="no luck") as caught:
         compile_expr(x, [x]).call_batch(
-            [np.arange(10_000.0)], executor=Slow(), chunk=3, in_flight=4
+            [np.arange(10_000.0)], executor=executor, chunk=3, in_flight=4
         )
     assert caught.value.__notes__ == ["while evaluating points 6 to 8 of the batch"]
     assert failing.begun < 10

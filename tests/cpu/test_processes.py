@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from typing import Any
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
 import workers
+from mortal import SubmissionKills
 from refusals import refused
 
 import alkahest as ak
@@ -57,14 +56,6 @@ def test_a_process_that_is_killed_is_named_as_the_cause() -> None:
     with ProcessPoolExecutor(1, mp_context=context, initializer=workers.prepare) as executor:
         process, _ = executor.submit(workers.arrivals).result()
 
-        class Deadly:
-            submitted = 0
-
-            def submit(self, *arguments: Any) -> Future[Any]:
-                self.submitted += 1
-                if self.submitted == 5:
-                    os.kill(process, signal.SIGKILL)
-                return executor.submit(*arguments)
-
+        deadly = SubmissionKills(executor, process, 5)
         with refused("E-EVAL-005", "a worker was lost"):
-            fn.call_batch([np.zeros(10_000)], executor=Deadly(), chunk=10, in_flight=2)
+            fn.call_batch([np.zeros(10_000)], executor=deadly, chunk=10, in_flight=2)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import time
-from concurrent.futures import Future
 from functools import partial
-from typing import Any
 
 import dask.array as da
 import numpy as np
 import workers
 from distributed import Client
+from mortal import SubmissionKills
 from refusals import refused
 
 import alkahest as ak
@@ -56,16 +55,8 @@ def test_a_batch_survives_a_worker_that_is_killed_in_mid_run(client: Client) -> 
     executor = client.get_executor()
     victim, _ = processes(client)
 
-    class Deadly:
-        submitted = 0
-
-        def submit(self, *arguments: Any) -> Future[Any]:
-            self.submitted += 1
-            if self.submitted == 20:
-                os.kill(victim, signal.SIGKILL)
-            return executor.submit(*arguments)
-
-    found = fn.call_batch([POINTS], executor=Deadly(), chunk=1000, in_flight=8)
+    deadly = SubmissionKills(executor, victim, 20)
+    found = fn.call_batch([POINTS], executor=deadly, chunk=1000, in_flight=8)
     done_by = {part["process"] for part in fn.report["parts"]}
     np.testing.assert_array_equal(found, fn(POINTS))
     client.wait_for_workers(2, timeout=60)

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
-import sys
 import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
-
-TOOL = Path(__file__).parents[2] / "tools" / "gpu_tier.py"
+import scripts
 
 
 @pytest.fixture(scope="module")
 def tier() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("gpu_tier", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["gpu_tier"] = module
-    spec.loader.exec_module(module)
-    return module
+    return scripts.tool("gpu_tier")
 
 
 @pytest.fixture

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
-
-TOOL = Path(__file__).parents[2] / "tools" / "sanitize.py"
+import scripts
 
 
 @pytest.fixture(scope="module")
 def sanitize() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("sanitize", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["sanitize"] = module
-    spec.loader.exec_module(module)
-    return module
+    return scripts.tool("sanitize")
 
 
 PASSED = "....\n36 passed, 748 deselected in 20.00s\n"

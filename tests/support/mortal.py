@@ -1,4 +1,4 @@
-"""An executor whose first task ends the process that runs it."""
+"""Executors during whose work a process of theirs is killed."""
 
 from __future__ import annotations
 
@@ -17,6 +17,20 @@ class FirstTaskKills:
 
     def submit(self, function, /, *arguments):
         return self.executor.submit(_die_once, str(self.flag), function, *arguments)
+
+
+class SubmissionKills:
+    """Hands tasks on to ``executor``; ``process`` is killed before task number ``number``."""
+
+    def __init__(self, executor, process, number):
+        self.executor, self.process, self.number = executor, process, number
+        self.submitted = 0
+
+    def submit(self, *arguments):
+        self.submitted += 1
+        if self.submitted == self.number:
+            os.kill(self.process, signal.SIGKILL)
+        return self.executor.submit(*arguments)
 
 
 def _die_once(flag, function, *arguments):
