@@ -43,7 +43,7 @@ BIT_OF_TIER = {
     "gpu": "cuda",
     "groebner": "groebner",
     "groebner_gpu": "groebner_cuda",
-    "gpu_groebner": "groebner_cuda",
+    "gpu_bases": "groebner_cuda",
 }
 PROMISED = frozenset(filter(None, os.environ.get("ALKAHEST_EXPECT", "").split(",")))
 DEVICE_PROMISED = os.environ.get("ALKAHEST_GPU_TESTS") == "1"

@@ -170,7 +170,7 @@ def _calibration(folders: Folders, tests: list[str]) -> list[str]:
 
 def _bases(folders: Folders, tests: list[str]) -> list[str]:
     chosen = tests or ["-q", "--durations=5"]
-    return ["-m", "pytest", "-p", "no:cacheprovider", str(ROOT / "tests" / "gpu_groebner"), *chosen]
+    return ["-m", "pytest", "-p", "no:cacheprovider", str(ROOT / "tests" / "gpu_bases"), *chosen]
 
 
 def _sanitized_bases(folders: Folders, tests: list[str]) -> list[str]:
@@ -180,7 +180,7 @@ def _sanitized_bases(folders: Folders, tests: list[str]) -> list[str]:
         "no:cacheprovider",
         "-m",
         "sanitize",
-        str(ROOT / "tests" / "gpu_groebner"),
+        str(ROOT / "tests" / "gpu_bases"),
     ]
     log = ["--log", str(folders.out / "sanitized-bases")]
     return [str(ROOT / "tools" / "sanitize.py"), *log, *watched]
@@ -203,7 +203,7 @@ STEPS = (
     Step("calibration", "how well a calibration predicts", 120, _calibration),
     Step("benchmark", "benchmarks/gpu.py, everything", 540, _benchmark),
     Step("accuracy", "errors at 10^7 points of all", 1200, _every_point, chosen=False),
-    Step("bases", "tests/gpu_groebner", 300, _bases, chosen=False, bits=_BASES),
+    Step("bases", "tests/gpu_bases", 300, _bases, chosen=False, bits=_BASES),
     Step(
         "sanitized-bases",
         "compute-sanitizer's four tools over Gröbner bases",
