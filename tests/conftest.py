@@ -53,7 +53,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register our own plugins where nothing is installed and the tree is being tested.
 
     The cache of generated code is a folder of this run, which its workers share and the user's own
-    has nothing to do with. Ctrl-C is tested too, in children as well, and a job in the background starts with it ignored.
+    has nothing to do with. Ctrl-C is tested too, in children as well, and a job in the background
+    starts with it ignored.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):

@@ -34,23 +34,19 @@ def learned(name: str) -> tuple[Any, Any, float]:
     """Generators and record of a system, and the seconds that learning took."""
     from alkahest.groebner.basis import read_system
     from alkahest.groebner.computing import system_of
-    from alkahest.groebner.engine.f4 import Run
-    from alkahest.groebner.engine.limits import Limits
-    from alkahest.groebner.engine.packing import layout
+    from alkahest.groebner.engine.f4 import groebner_modp
     from alkahest.groebner.engine.prepare import generators
     from alkahest.groebner.engine.records import LARGEST_PRIME, MonomialOrder
-    from alkahest.groebner.engine.reducers import host_reducer
     from alkahest.groebner.fields import QQ
 
     polynomials, names = import_module("groebner_benchmark.systems").system(name)
     ring, terms = read_system(polynomials, names, "grevlex", QQ, exact_floats=False)
-    order = MonomialOrder.grevlex(ring.n)
-    packing = layout(order, 8)
-    given = generators(system_of(terms, ring), packing)
+    packed, order = system_of(terms, ring), MonomialOrder.grevlex(ring.n)
     start = time.perf_counter()
-    run = Run(packing, LARGEST_PRIME, order, 0, Limits(), host_reducer(), record=True)
-    trace = run.compute(given)[2]
-    return given, trace, time.perf_counter() - start
+    trace = groebner_modp(packed, LARGEST_PRIME, order, record=True)[2]
+    seconds = time.perf_counter() - start
+    assert trace is not None
+    return generators(packed, trace.layout), trace, seconds
 
 
 def shapes(record: Any, shared_bytes: int, every: bool) -> Iterator[Any]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from alkahest.errors import SolverError
 from alkahest.groebner.engine.lift import Lift
 from alkahest.groebner.engine.limits import Limits
+from alkahest.groebner.engine.records import LARGEST_PRIME
 
 Image = NDArray[np.uint64]
 
@@ -22,7 +23,7 @@ MAX_FRUITLESS = 100
 """Primes in a row that may give no image before the lift is given up."""
 
 
-def primes_from(start: int = 2**31 - 1) -> Iterator[int]:
+def primes_from(start: int = LARGEST_PRIME) -> Iterator[int]:
     """The primes from ``start`` downwards."""
     from flint import fmpz
 
@@ -36,7 +37,7 @@ def primes_from(start: int = 2**31 - 1) -> Iterator[int]:
 def lift(
     image: Callable[[int], Image | None],
     groups: Sequence[int],
-    start: int = 2**31 - 1,
+    start: int = LARGEST_PRIME,
     limits: Limits | None = None,
 ) -> tuple[list[Fraction], tuple[int, ...]]:
     """Rational numbers from their images.

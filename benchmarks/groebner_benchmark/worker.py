@@ -2,8 +2,9 @@
 
     python worker.py ENGINE SYSTEM CHARACTERISTIC OUT [DEVICE]
 
-DEVICE is for this project's engine, which then also prints its seconds by phase. A small system is computed first, so that imports, compilation and caches do not count. Prints the
-processor seconds and the wall seconds of the call, and writes the basis to OUT, in msolve's syntax.
+DEVICE is for this project's engine, which then also prints its seconds by phase. A small system is
+computed first, so that imports, compilation and caches do not count. Prints the processor seconds and
+the wall seconds of the call, and writes the basis to OUT, in msolve's syntax.
 """
 
 from __future__ import annotations

@@ -7,14 +7,11 @@ from functools import cache
 import numpy as np
 from polysystems import named, system
 
-from alkahest.groebner.engine.f4 import Run
+from alkahest.groebner.engine.f4 import groebner_modp
 from alkahest.groebner.engine.lanes import LANES
-from alkahest.groebner.engine.limits import Limits
-from alkahest.groebner.engine.packing import layout
 from alkahest.groebner.engine.prepare import generators
 from alkahest.groebner.engine.primes import primes_below
 from alkahest.groebner.engine.records import LARGEST_PRIME, MonomialOrder
-from alkahest.groebner.engine.reducers import host_reducer
 from alkahest.groebner.engine.replay import replay
 
 
@@ -22,11 +19,9 @@ from alkahest.groebner.engine.replay import replay
 def learned(name):
     """The generators of ``"katsura-4"`` and the trace of their computation."""
     polynomials, nvars = named(name)
-    order = MonomialOrder.grevlex(nvars)
-    packing = layout(order, 8)
-    given = generators(system(polynomials, nvars), packing)
-    run = Run(packing, LARGEST_PRIME, order, 0, Limits(), host_reducer(), record=True)
-    return given, run.compute(given)[2]
+    packed = system(polynomials, nvars)
+    trace = groebner_modp(packed, LARGEST_PRIME, MonomialOrder.grevlex(nvars), record=True)[2]
+    return generators(packed, trace.layout), trace
 
 
 def some_primes(given, count, bound=LARGEST_PRIME - 1000):

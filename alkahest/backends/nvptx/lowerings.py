@@ -1,8 +1,9 @@
 """How every operation becomes LLVM instructions: one row per operation.
 
 A row is an LLVM instruction, a comparison, an LLVM intrinsic, a libdevice function, or a function
-of :mod:`alkahest.backends.nvptx.expansions`. No row carries fast-math flags, so nothing is reassociated, contracted or
-assumed finite. Each accuracy mode replaces some of the rows of the strict one.
+of :mod:`alkahest.backends.nvptx.expansions`. No row carries fast-math flags, so nothing is
+reassociated, contracted or assumed finite. Each accuracy mode replaces some of the rows of the strict
+one.
 """
 
 from __future__ import annotations

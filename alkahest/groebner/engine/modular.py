@@ -3,8 +3,8 @@
 The replay confirms the learned run prime by prime: a prime where a recorded pivot vanishes, or a
 term appears that was not recorded, is dropped; when most primes are, the learning prime was the
 unlucky one, and another is taken. So it is when the result is no Gröbner basis of the generators
-modulo a second prime (:mod:`~alkahest.groebner.engine.confirm`). Primes are added until the lifted coefficients agree with the
-residues modulo one prime that was not used to lift them.
+modulo a second prime (:mod:`~alkahest.groebner.engine.confirm`). Primes are added until the lifted
+coefficients agree with the residues modulo one prime that was not used to lift them.
 
 Source: C. Traverso, "Gröbner trace algorithms" (ISSAC 1988); the plan of the lifting follows
 J. Berthomieu, C. Eder, M. Safey El Din, "msolve" (ISSAC 2021).
