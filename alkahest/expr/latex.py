@@ -208,10 +208,11 @@ class _Writer:
         pieces: list[Piece] = []
         if number != 1 or not factors:
             pieces.append(integer_text(number))
-        for factor in factors:
+        for place, factor in enumerate(factors):
             level = _PRODUCT if pieces else first
             if pieces:
-                pieces.append(r" \cdot " if _starts_with_digit(factor) else " ")
+                again = place > 0 and factor is factors[place - 1]
+                pieces.append(r" \cdot " if again or _starts_with_digit(factor) else " ")
             if not self.divides(factor):
                 pieces.append((factor, level))
             elif factor.args[1].value == -1:

@@ -20,6 +20,8 @@ from alkahest.expr import ExprPool, heads, latex, parse
         ("(x + 1)*(y - 1)", r"\left(x + 1\right) \left(y - 1\right)"),
         ("(x + 1)/(y - 1)", r"\frac{x + 1}{y - 1}"),
         ("2*(x + 1)/3", r"\frac{2 \left(x + 1\right)}{3}"),
+        ("x*x", r"x \cdot x"),
+        ("2*x*x*y/(z*z)", r"\frac{2 x \cdot x y}{z \cdot z}"),
         ("-x/2", r"-\frac{x}{2}"),
         ("2*x/3/y", r"\frac{2 x}{3 y}"),
         ("3*(x + y)**-2", r"\frac{3}{\left(x + y\right)^{2}}"),
