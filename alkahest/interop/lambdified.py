@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy
+from sympy.tensor.array.arrayop import Flatten
 
 from alkahest.compiled import CompiledFn, compile_expr
 from alkahest.errors import InputError, InputTypeError
@@ -37,8 +39,9 @@ def lambdify(
 
     Args:
         args: a symbol, or a list of arguments: symbols, nested lists of them, matrices of
-            symbols, matrix symbols.
-        expr: an expression or condition, a matrix, or a list or tuple of these.
+            symbols, matrix symbols. Functions such as ``q(t)``, their derivatives and indexed
+            elements stand for numbers as symbols do.
+        expr: an expression or condition, a matrix or array, or a list or tuple of these.
         modules: names of libraries are accepted and ignored; functions of the caller's own are
             refused.
         printer, use_imps, dummify, cse, docstring_limit: for compatibility. Shared
@@ -54,7 +57,7 @@ def lambdify(
 
     Raises:
         InputTypeError: E-SYMPY-001 for what has no equivalent here, E-INPUT-008 for an argument
-            that is no symbol.
+            that stands for no number.
         InputError: E-SYMPY-002, E-INPUT-007 for a symbol given twice, E-INPUT-011 for
             ``modules`` or ``printer`` that cannot be honoured.
         CodegenError: as for :func:`alkahest.compile_expr`, E-JIT-005 for a free symbol that is
@@ -87,7 +90,7 @@ class LambdifiedFunction:
         self._made_from = (args, expr, backend, dtype, dict(options))
         reader = Reader(ExprPool())
         self._arguments = list(args) if _is_sequence(args) else [args]
-        inputs = [reader.read(leaf) for a in self._arguments for leaf in _symbols(a)]
+        inputs = [reader.input(leaf) for a in self._arguments for leaf in _symbols(a)]
         self._shape, members = _structure(expr)
         exprs = [reader.read(member) for member in members]
         imaginary = any(n.head == "constant" and n.value == "I" for n in postorder(*exprs))
@@ -160,6 +163,15 @@ def _check_modules(modules: Any) -> None:
 
 _LISTS = (list, tuple, sympy.Tuple)
 
+_INPUTS = (
+    sympy.Symbol,
+    sympy.Indexed,
+    sympy.matrices.expressions.matexpr.MatrixElement,
+    sympy.Function,
+    sympy.Derivative,
+)
+"""What stands for one number, as for SymPy's ``lambdify``."""
+
 
 def _is_sequence(value: Any) -> bool:
     return isinstance(value, (*_LISTS, sympy.MatrixBase))
@@ -174,7 +186,7 @@ def _symbols(argument: Any) -> Iterator[Any]:
             yield from _symbols(member)
         return
     argument = sympy.Symbol(argument) if isinstance(argument, str) else argument
-    if not isinstance(argument, (sympy.Symbol, sympy.matrices.expressions.matexpr.MatrixElement)):
+    if not isinstance(argument, _INPUTS):
         raise InputTypeError(
             "E-INPUT-008",
             f"an argument must be a symbol, not {type(argument).__name__} {argument}",
@@ -234,13 +246,13 @@ def _signature(names: Sequence[str]) -> inspect.Signature:
 def _structure(expr: Any) -> tuple[Any, list[Any]]:
     """How results are nested, and the expressions from left to right.
 
-    A structure is None for one value, a pair (rows, columns) for a matrix, or a pair (list or
-    tuple, structures of the members).
+    A structure is None for one value, the shape of a matrix or array, or a pair (list or tuple,
+    structures of the members).
     """
     if isinstance(expr, sympy.MatrixExpr):
         expr = expr.as_explicit()
-    if isinstance(expr, sympy.MatrixBase):
-        return expr.shape, expr.flat()
+    if isinstance(expr, (sympy.MatrixBase, sympy.NDimArray)):
+        return tuple(map(int, expr.shape)), list(Flatten(expr))
     if isinstance(expr, _LISTS):
         shapes, members = [], []
         for member in expr:
@@ -254,10 +266,10 @@ def _structure(expr: Any) -> tuple[Any, list[Any]]:
 def _assembled(structure: Any, results: Iterator[Any]) -> Any:
     if structure is None:
         return next(results)
-    first, second = structure
-    if isinstance(first, type):
-        return first(_assembled(member, results) for member in second)
+    if structure and isinstance(structure[0], type):
+        kind, members = structure
+        return kind(_assembled(member, results) for member in members)
     import numpy as np
 
-    flat = [next(results) for _ in range(first * second)]
-    return np.asarray(flat).reshape((first, second, *np.shape(flat[0])))
+    flat = [next(results) for _ in range(math.prod(structure))]
+    return np.asarray(flat).reshape((*structure, *np.shape(flat[0])))

@@ -125,6 +125,10 @@ class Reader:
             raise _unknown(expr, "is no SymPy expression")
         return self._expression(sympy.sympify(expr))
 
+    def input(self, node: Any) -> Expr:
+        """The symbol that stands for ``node`` from now on: a symbol, or ``q(t)`` as a whole."""
+        return self._done.setdefault(node, self.pool.symbol(self._name(node)))
+
     def _explicit(self, matrix: Any) -> Any:
         try:
             return matrix.as_explicit()

@@ -11,6 +11,8 @@ import alkahest as ak
 from alkahest.errors import CodegenError, InputError, InputTypeError
 
 X, Y, T = sp.symbols("x y t")
+Q = sp.Function("q")(T)
+ELEMENTS = sp.IndexedBase("a")
 POINTS = np.linspace(-2.0, 2.0, 41)
 
 
@@ -48,6 +50,11 @@ def assert_same(ours, theirs):
         ([X, Y], sp.Max(X, Y) + sp.Heaviside(X), (POINTS, POINTS[::-1])),
         (X, sp.besselj(0, X) + sp.gamma(X + 4), (POINTS,)),
         (X, X > 0, (POINTS,)),
+        (X, sp.Array([[[X, X**2], [X + 1, X - 1]]]), (POINTS,)),
+        ([Q, Q.diff(T)], Q * Q.diff(T) ** 2, (POINTS, 3.0)),
+        ([[Q.diff(T), Q], X], sp.Matrix([Q.diff(T), sp.sin(Q) * X]), ([2.0, 3.0], 5.0)),
+        ([ELEMENTS[0], ELEMENTS[1]], ELEMENTS[0] - ELEMENTS[1], (POINTS, 3.0)),
+        (sp.sin(X), sp.sin(X) ** 2 + 1, (POINTS,)),
         (X, sp.exp(sp.I * X), (POINTS,)),
         (X, sp.sqrt(X), (POINTS + 0j,)),
     ],
@@ -123,14 +130,29 @@ def test_lambdified_functions_pickle_with_their_expression():
         (X, X + Y, CodegenError, "E-JIT-005"),
         ([X, X], X, InputError, "E-INPUT-007"),
         (X**2, X**2, InputTypeError, "E-INPUT-008"),
+        ([ELEMENTS], ELEMENTS[0], InputTypeError, "E-INPUT-008"),
+        ([Q, Q], Q, InputError, "E-INPUT-007"),
+        (Q, Q.diff(T), InputTypeError, "E-SYMPY-001"),
         (X, sp.zeta(X), InputTypeError, "E-SYMPY-001"),
     ],
-    ids=["free symbol", "twice", "no symbol", "unknown function"],
+    ids=[
+        "free symbol",
+        "twice",
+        "no symbol",
+        "elements of no number",
+        "a function twice",
+        "a derivative of a number",
+        "unknown function",
+    ],
 )
 def test_mistakes_are_errors_when_the_function_is_made(args, expr, error, code):
     with pytest.raises(error) as caught:
         ak.lambdify(args, expr)
     assert caught.value.code == code
+
+
+def test_a_derivative_that_stands_unevaluated_is_carried_out_in_terms_of_the_arguments():
+    assert ak.lambdify([Q, Q.diff(T)], sp.Derivative(Q**2, T))(3.0, 5.0) == 30.0
 
 
 def test_a_nested_argument_of_another_length_is_an_error():
