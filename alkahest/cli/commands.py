@@ -81,10 +81,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage and exiting."""
         hint = f"see {self.prog} --help"
-        if match := re.match(r"unrecognized arguments: (-[^-\s]\S*)", message):
-            hint += (
-                f"; an expression that begins with a minus goes into parentheses: '({match[1]})'"
-            )
+        taken = re.match(r"unrecognized arguments: (-[^-\s]\S*)", message)
+        minus = taken[1] if taken else "-x" if message.endswith("EXPR") else ""
+        if minus and any("EXPR" in str(action.metavar) for action in self._actions):
+            hint += f"; an expression that begins with a minus goes into parentheses: '({minus})'"
         raise UsageError(message, hint)
 
 

@@ -41,7 +41,9 @@ def _run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return interrupted()
     except MemoryError as error:
-        messages.show_error(f"out of memory: {error}", hint="Use smaller chunks: --chunk ROWS.")
+        chunks = arguments[:1] == ["eval"]
+        hint = "Use smaller chunks: --chunk ROWS." if chunks else "Ask for less at a time."
+        messages.show_error(f"out of memory: {error}", hint=hint)
         return messages.FAILED
 
 

@@ -205,9 +205,18 @@ def test_memory_that_does_not_suffice_is_explained(
         raise MemoryError("Unable to allocate 7 TiB")
 
     monkeypatch.setattr(commands, "run", fail)
-    result = run("plugins")
-    assert result.code == 1
-    assert result.err.startswith("alkahest: error: out of memory: Unable to allocate 7 TiB\n")
+    for command, hint in (("eval", "Use smaller chunks: --chunk"), ("plot", "Ask for less")):
+        result = run(command)
+        assert result.code == 1
+        assert result.err.startswith("alkahest: error: out of memory: Unable to allocate 7 TiB\n")
+        assert f"hint: {hint}" in result.err
+
+
+def test_a_minus_is_explained_where_an_expression_can_stand(run: Run) -> None:
+    grid = ("--grid", "x=0:1:3", "-o", "a.png")
+    assert "goes into parentheses: '(-x**2)'" in run("plot", "x", "-x**2", *grid).err
+    assert "goes into parentheses: '(-x)'" in run("plot", "-x", *grid).err
+    assert "parentheses" not in run("capabilities", "-o", "a.html").err
 
 
 def module(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
