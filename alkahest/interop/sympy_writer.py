@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import sympy
@@ -71,19 +71,19 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 @overload
 def to_sympy(expr: Expr, symbols: Mapping[str, Any] | None = None) -> Any: ...
 @overload
-def to_sympy(expr: Sequence[Expr], symbols: Mapping[str, Any] | None = None) -> list[Any]: ...
+def to_sympy(expr: Sequence[Any], symbols: Mapping[str, Any] | None = None) -> list[Any]: ...
 
 
-def to_sympy(expr: Expr | Sequence[Expr], symbols: Mapping[str, Any] | None = None) -> Any:
+def to_sympy(expr: Expr | Sequence[Any], symbols: Mapping[str, Any] | None = None) -> Any:
     """``expr`` as an expression of SymPy, which simplifies it as SymPy does on construction.
 
     Args:
-        expr: an expression, or a sequence of them.
+        expr: an expression, or a list or tuple of them, nested as the rows of a matrix are.
         symbols: SymPy symbols by name, to keep assumptions; names that are missing become plain
             ``sympy.Symbol``.
 
     Returns:
-        The SymPy expression or condition; a list for a sequence. ``round`` and ``trunc``, which
+        The SymPy expression or condition; lists in the same nesting. ``round`` and ``trunc``, which
         SymPy has no functions for, are those of :mod:`alkahest.interop.sympy_functions`, and
         ``cbrt``, ``hypot``, ``fma``, ``exp2``, ``expm1`` and the other logarithms those of
         ``sympy.codegen.cfunctions``. SymPy has no negative zero: ``-0.0`` is 0.
@@ -91,12 +91,7 @@ def to_sympy(expr: Expr | Sequence[Expr], symbols: Mapping[str, Any] | None = No
     Raises:
         InputTypeError: E-INPUT-008 for anything but expressions.
     """
-    roots = [expr] if isinstance(expr, Expr) else list(expr)
-    for root in roots:
-        if not isinstance(root, Expr):
-            raise InputTypeError(
-                "E-INPUT-008", f"to_sympy takes expressions, got {type(root).__name__}"
-            )
+    roots = list(_members(expr))
     known = {} if symbols is None else symbols
 
     def rule(node: Expr, args: list[Any]) -> Any:
@@ -104,8 +99,25 @@ def to_sympy(expr: Expr | Sequence[Expr], symbols: Mapping[str, Any] | None = No
             return _FUNCTIONS[node.head](*args)
         return _leaf(node, known)
 
-    written = fold(rule, *roots)
-    return written[0] if isinstance(expr, Expr) else written
+    return _nested(expr, iter(fold(rule, *roots)))
+
+
+def _members(expr: Any) -> Iterator[Expr]:
+    """The expressions of a nesting, from left to right."""
+    if isinstance(expr, Expr):
+        yield expr
+    elif isinstance(expr, (list, tuple)):
+        for member in expr:
+            yield from _members(member)
+    else:
+        message = f"to_sympy takes expressions, got {type(expr).__name__}"
+        raise InputTypeError("E-INPUT-008", message)
+
+
+def _nested(expr: Any, written: Iterator[Any]) -> Any:
+    if isinstance(expr, Expr):
+        return next(written)
+    return [_nested(member, written) for member in expr]
 
 
 def _leaf(node: Expr, symbols: Mapping[str, Any]) -> Any:

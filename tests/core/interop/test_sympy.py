@@ -201,9 +201,20 @@ def test_what_has_no_equivalent_is_an_error_that_names_it(expr, named, pool):
     assert named in caught.value.message
 
 
-def test_only_expressions_go_to_sympy():
-    with pytest.raises(InputTypeError, match="to_sympy takes expressions, got int"):
-        ak.to_sympy([3])
+def test_a_jacobian_goes_there_and_back_as_its_rows(pool):
+    x, y = pool.symbols("x y")
+    rows = ak.jacobian([x * y, ak.sin(x)], [x, y])
+    written = sp.Matrix(ak.to_sympy(rows))
+    assert written == sp.Matrix([X * Y, sp.sin(X)]).jacobian([X, Y])
+    assert ak.from_sympy(written, pool) == rows
+    assert ak.to_sympy([]) == []
+
+
+@pytest.mark.parametrize("wrong", [3, [3], [[X]], "x", None])
+def test_only_expressions_go_to_sympy(wrong):
+    with pytest.raises(InputTypeError, match="to_sympy takes expressions, got") as caught:
+        ak.to_sympy(wrong)
+    assert caught.value.code == "E-INPUT-008"
 
 
 def test_deep_expressions_need_no_recursion(pool):
