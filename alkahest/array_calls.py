@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
-import numpy as np
 
 from alkahest.arguments import type_name
 from alkahest.array_libraries import library_of
-from alkahest.conversion import check_dtype, device_of, read
+from alkahest.conversion import device_of, dtype_on_device, read
 from alkahest.errors import InputError, InputTypeError, PluginError
 from alkahest.plugin import ArrayBatch
 from alkahest.rules import batch_shape, check_count, check_integers
@@ -99,7 +98,7 @@ def prepare(call: DeviceCall, libraries: tuple[str, ...]) -> Prepared:
         for i, value in enumerate(call.columns)
     ]
     for i, column in enumerate(columns):
-        _check_dtype(column, rules.label(i), rules)
+        dtype_on_device(column.dtype, rules.label(i), rules.dtype, rules.casting)
     shapes = [tuple(column.shape) for column in columns]
     shape = batch_shape(shapes, rules, broadcast=call.broadcast, n=call.n, of_out=None)
     library = first.__array_namespace__()
@@ -153,23 +152,6 @@ def _host_values(value: Any, label: str, rules: Rules) -> Any:
             remediation="Pass arrays of one library.",
         )
     return read(value, label, rules.dtype, rules.casting).values
-
-
-def _check_dtype(column: Any, label: str, rules: Rules) -> None:
-    try:
-        given = np.dtype(str(column.dtype))
-    except TypeError:
-        raise InputTypeError(
-            "E-INPUT-003", f"{label} has dtype {column.dtype}, which is not read"
-        ) from None
-    check_dtype(given, label, rules.dtype, rules.casting)
-    if given.kind == "c" and rules.dtype.kind != "c":
-        raise InputTypeError(
-            "E-INPUT-004",
-            f"{label} has dtype {given}, {rules.dtype} is real, and nothing looks at its imaginary "
-            "parts",
-            remediation="Pass the real part.",
-        )
 
 
 def _with_derivatives(

@@ -131,6 +131,36 @@ def check_dtype(given: np.dtype[Any], label: str, dtype: np.dtype[Any], casting:
         raise InputTypeError("E-INPUT-004", f"{label} has dtype {given}, {dtype} is real")
 
 
+def dtype_on_device(name: object, label: str, dtype: np.dtype[Any], casting: str) -> np.dtype[Any]:
+    """NumPy's dtype of a column whose elements are on a device, where nobody looks at them.
+
+    Args:
+        name: its dtype, which has NumPy's name as text.
+        label: of the column, for messages.
+        dtype: of the program.
+        casting: of the program.
+
+    Raises:
+        InputTypeError: E-INPUT-003 for a dtype that NumPy does not know; E-INPUT-003, 004 as
+            :func:`check_dtype`, and E-INPUT-004 for every complex column of a real program.
+    """
+    try:
+        given = np.dtype(str(name))
+    except TypeError:
+        raise InputTypeError(
+            "E-INPUT-003", f"{label} has dtype {name}, which is not read"
+        ) from None
+    check_dtype(given, label, dtype, casting)
+    if given.kind == "c" and dtype.kind != "c":
+        raise InputTypeError(
+            "E-INPUT-004",
+            f"{label} has dtype {given}, {dtype} is real, and imaginary parts on a device are not "
+            "looked at",
+            remediation="Pass the real part.",
+        )
+    return given
+
+
 def _width(dtype: np.dtype[Any]) -> int:
     """Bytes of one real number of ``dtype``."""
     return dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
@@ -244,4 +274,4 @@ def _as_array(value: Any, label: str) -> NDArray[Any]:
         ) from error
 
 
-__all__ = ["Column", "check_dtype", "convert", "device_of", "read"]
+__all__ = ["Column", "check_dtype", "convert", "device_of", "dtype_on_device", "read"]

@@ -17,7 +17,7 @@ import numpy as np
 
 from alkahest import dlpack
 from alkahest.array_libraries import library_of
-from alkahest.conversion import check_dtype
+from alkahest.conversion import dtype_on_device
 from alkahest.errors import InputTypeError
 from alkahest.plugin import DeviceColumn
 
@@ -84,22 +84,9 @@ def check_column(
         InputTypeError: E-INPUT-003 for a dtype that holds no numbers, or elements that are not
             aligned; E-INPUT-004 for one that does not convert by :mod:`alkahest.conversion`.
     """
-    try:
-        given = np.dtype(column.dtype)
-    except TypeError:
-        raise InputTypeError(
-            "E-INPUT-003", f"{label} has dtype {column.dtype}, which is not read"
-        ) from None
-    check_dtype(given, label, dtype, casting)
+    given = dtype_on_device(column.dtype, label, dtype, casting)
     if given.itemsize > LARGEST[given.kind]:
         raise InputTypeError("E-INPUT-003", f"{label} has dtype {given}, which no device reads")
-    if given.kind == "c" and dtype.kind != "c":
-        raise InputTypeError(
-            "E-INPUT-004",
-            f"{label} has dtype {given}, {dtype} is real, and imaginary parts on a device are not "
-            "looked at",
-            remediation="Pass the real part.",
-        )
     if any(step % given.alignment for step in (column.pointer, *column.strides)):
         raise InputTypeError(
             "E-INPUT-003",

@@ -12,7 +12,7 @@ import pytest
 from gpuarrays import MAKERS, Arrays
 
 import alkahest as ak
-from alkahest.backends.nvptx.arrays import ArrayEvaluator
+from alkahest.backends.nvptx.arrays import DeviceArrayEvaluator
 from alkahest.plugin import DeviceBatch, DeviceColumn
 
 XS = np.linspace(-3.0, 3.0, 100_001)
@@ -36,13 +36,13 @@ def fn() -> ak.CompiledFn:
 def batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[DeviceBatch]]:
     """Every batch that reaches the device with everything checked."""
     seen: list[DeviceBatch] = []
-    evaluate = ArrayEvaluator.evaluate
+    evaluate = DeviceArrayEvaluator.evaluate
 
-    def spy(self: ArrayEvaluator, batch: DeviceBatch) -> dict[str, Any]:
+    def spy(self: DeviceArrayEvaluator, batch: DeviceBatch) -> dict[str, Any]:
         seen.append(batch)
         return evaluate(self, batch)
 
-    monkeypatch.setattr(ArrayEvaluator, "evaluate", spy)
+    monkeypatch.setattr(DeviceArrayEvaluator, "evaluate", spy)
     yield seen
     seen.clear()
 

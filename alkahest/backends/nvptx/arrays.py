@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 
 
-class ArrayEvaluator:
+class DeviceArrayEvaluator:
     """Evaluates one program on whatever device its columns are on; any thread may call.
 
     Kernels are generated for the access that a call needs, when it first needs it.

@@ -34,7 +34,7 @@ class NvptxEvaluator:
         self._loading = threading.Lock()
         self._codes: dict[Device, Artifact] = {}
         self._kernels: dict[Device, Kernel] = {}
-        self._arrays = arrays.ArrayEvaluator(artifact.program, self._code_for, self._load)
+        self._arrays = arrays.DeviceArrayEvaluator(artifact.program, self._code_for, self._load)
         self.fast_call = FastCalls(artifact.program, self._arrays.plain_launchers)
 
     def evaluate(self, batch: Batch) -> Outcome:
@@ -77,12 +77,12 @@ class NvptxEvaluator:
         """Queue a batch where its columns are.
 
         Raises:
-            CudaError: see :meth:`alkahest.backends.nvptx.arrays.ArrayEvaluator.evaluate`.
+            CudaError: see :meth:`alkahest.backends.nvptx.arrays.DeviceArrayEvaluator.evaluate`.
         """
         return self._arrays.evaluate(batch)
 
     def evaluate_addresses(self, addresses: Sequence[int], n: int, stream: Any) -> None:
-        """Queue a kernel over contiguous memory; see :meth:`ArrayEvaluator.evaluate_addresses`."""
+        """Queue a kernel over contiguous memory; see :meth:`DeviceArrayEvaluator.evaluate_addresses`."""
         self._arrays.evaluate_addresses(open_device(self._ordinal), addresses, n, stream)
 
     def allocate(self, shape: tuple[int, ...], dtype: str, device: int, stream: int) -> DeviceArray:
