@@ -93,7 +93,7 @@ class ParseDivisionError(ParseError, ZeroDivisionError):
 
 
 class EvalError(AlkahestError):
-    """An expression that cannot be evaluated at a point."""
+    """An expression without a value at a point, or a batch that lost a worker of its executor."""
 
 
 class ExactDivisionError(EvalError, ZeroDivisionError):
