@@ -62,7 +62,6 @@ class Prepared:
                 "E-PLUGIN-003",
                 f"backend {self.rules.backend!r} returned outputs of shapes {shapes} for "
                 f"{expected} outputs of shape {self.batch.shape}",
-                remediation="Report this to the plugin's authors.",
             )
         if self.layout is None:
             return outcome.outputs

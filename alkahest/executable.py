@@ -95,7 +95,6 @@ class Executable:
                 "E-PLUGIN-003",
                 f"backend {self.backend!r} returned outputs of shapes {shapes or 'none'} "
                 f"for {expected} outputs of {batch.n} points",
-                remediation="Report this to the plugin's authors.",
             )
         return outputs, seconds, outcome.report
 
@@ -110,11 +109,7 @@ class Executable:
 
         evaluator = self._evaluators.get(call.device) or self.prepare(call.device)
         if not hasattr(evaluator, "evaluate_on_device"):
-            raise PluginError(
-                "E-PLUGIN-003",
-                f"backend {self.backend!r} has no evaluator for columns on a device",
-                remediation="Report this to the plugin's authors.",
-            )
+            raise self._lacks("columns on a device")
         start = perf_counter()
         queued = queue(call, cast("DeviceEvaluator", evaluator))
         return queued, perf_counter() - start, getattr(evaluator, "fast_call", None)
@@ -134,11 +129,7 @@ class Executable:
         prepared = prepare(call, self.libraries)
         evaluator = self._evaluators.get(call.device) or self.prepare(call.device)
         if not hasattr(evaluator, "evaluate_arrays"):
-            raise PluginError(
-                "E-PLUGIN-003",
-                f"backend {self.backend!r} has no evaluator for arrays of a library",
-                remediation="Report this to the plugin's authors.",
-            )
+            raise self._lacks("arrays of a library")
         outcome = cast("ArrayEvaluator", evaluator).evaluate_arrays(prepared.batch)
         results = prepared.finish(outcome)
         return results, prepared.n, perf_counter() - start, outcome.report
@@ -197,6 +188,9 @@ class Executable:
         settle = getattr(self._evaluators.get(device) or self.prepare(device), "settle", None)
         if settle is not None:
             settle()
+
+    def _lacks(self, what: str) -> PluginError:
+        return PluginError("E-PLUGIN-003", f"backend {self.backend!r} has no evaluator for {what}")
 
     def _check_stream(self, device: int | str | None) -> None:
         if self.on_host:

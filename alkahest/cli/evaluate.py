@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from alkahest.cli import job as jobs
-from alkahest.cli.expressions import columns_used, inputs_of, parse_outputs
+from alkahest.cli.expressions import Output, columns_used, inputs_of, parse_outputs
 from alkahest.cli.grid import GridSource, parse_axis
 from alkahest.cli.pending import check_target
 from alkahest.cli.tables import (
@@ -27,7 +27,7 @@ from alkahest.cli.tables import (
     format_of,
     open_source,
 )
-from alkahest.compiled import compile_expr
+from alkahest.compiled import CompiledFn, compile_expr
 from alkahest.errors import InputError, InputTypeError, IoError
 from alkahest.ops import DTYPES
 from alkahest.splitting import ALL
@@ -236,15 +236,7 @@ def _job(
     ]
     names = [output.name for output in outputs]
     check_names("the output", [*(field.name for field in kept), *names])
-    function = compile_expr(
-        [output.expr for output in outputs],
-        inputs_of(outputs, used),
-        backend=options.backend,
-        dtype=options.dtype,
-        device=options.device,
-        # The user names the dtype, so data of a wider real one is rounded to it.
-        casting="same_kind",
-    )
+    function = compiled(options, outputs, used)
     # An empty batch has the backend check the device and the dtypes before the first row is read.
     nothing = [np.empty(0, dtype=source.number_type(name)) for name in used]
     function.call_batch(nothing, n=None if used else 0)
@@ -258,6 +250,21 @@ def _job(
         target=options.output,
         format=target_format,
         rows=options.chunk or chunk_rows(len({*used, *(field.name for field in kept)})),
+    )
+
+
+def compiled(
+    options: argparse.Namespace, outputs: Sequence[Output], used: Sequence[str]
+) -> CompiledFn:
+    """The function of ``outputs`` over the columns ``used``, by the options of :func:`add_choices`."""
+    return compile_expr(
+        [output.expr for output in outputs],
+        inputs_of(outputs, used),
+        backend=options.backend,
+        dtype=options.dtype,
+        device=options.device,
+        # The user names the dtype, so data of a wider real one is rounded to it.
+        casting="same_kind",
     )
 
 

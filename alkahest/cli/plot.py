@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from alkahest.cli.evaluate import add_choices
-from alkahest.cli.expressions import Output, columns_used, inputs_of, parse_outputs
+from alkahest.cli.evaluate import add_choices, compiled
+from alkahest.cli.expressions import Output, columns_used, parse_outputs
 from alkahest.cli.grid import GridSource, parse_axis
 from alkahest.cli.pending import PendingFile
 from alkahest.cli.picture import KINDS, Curve, Picture, check_picture
 from alkahest.cli.progress import Progress
-from alkahest.compiled import CompiledFn, compile_expr
+from alkahest.compiled import CompiledFn
 from alkahest.errors import InputError
 
 _CHUNK = 1 << 20
@@ -114,14 +114,7 @@ def _compiled(
     options: argparse.Namespace, outputs: Sequence[Output], source: GridSource
 ) -> tuple[CompiledFn, list[str]]:
     used = columns_used(outputs, source.columns)
-    function = compile_expr(
-        [output.expr for output in outputs],
-        inputs_of(outputs, used),
-        backend=options.backend,
-        dtype=options.dtype,
-        device=options.device,
-        casting="same_kind",
-    )
+    function = compiled(options, outputs, used)
     for output, dtype in zip(outputs, function.program.output_dtypes, strict=True):
         if dtype.startswith("complex"):
             raise InputError(

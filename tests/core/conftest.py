@@ -1,4 +1,4 @@
-"""Fixtures of several modules of this tier: calibrations, and columns on a device."""
+"""Fixtures of several modules of this tier: a backend, calibrations, and columns on a device."""
 
 from __future__ import annotations
 
@@ -8,11 +8,20 @@ from types import ModuleType
 
 import fakearrays
 import pytest
+from arithmetic import Arithmetic
 from devicebackend import Adder
 
 from alkahest import calibration
 from alkahest.calibration import BackendModel, Calibration, Cost, Model, storage
 from alkahest.testing.plugins import isolated_plugins
+
+
+@pytest.fixture
+def arithmetic() -> Iterator[Arithmetic]:
+    """The only plugin, whose backend adds and multiplies."""
+    plugin = Arithmetic()
+    with isolated_plugins(plugin):
+        yield plugin
 
 
 @pytest.fixture

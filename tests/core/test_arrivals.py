@@ -22,20 +22,18 @@ x = pool.symbol("x")
 
 
 @pytest.fixture(autouse=True)
-def plugin() -> Iterator[Arithmetic]:
+def nothing_kept(arithmetic: Arithmetic) -> Iterator[None]:
     arrivals._kept.clear()
-    plugin = Arithmetic()
-    with isolated_plugins(plugin):
-        yield plugin
+    yield
     arrivals._kept.clear()
 
 
-def test_equal_pickles_give_one_function(plugin: Arithmetic) -> None:
+def test_equal_pickles_give_one_function(arithmetic: Arithmetic) -> None:
     pickled = pickle.dumps(compile_expr(x * x + 1, [x]))
-    made = plugin.evaluators
+    made = arithmetic.evaluators
     first, *others = [pickle.loads(pickled) for _ in range(5)]
     assert all(other is first for other in others)
-    assert plugin.evaluators == made + 1
+    assert arithmetic.evaluators == made + 1
     assert first(np.array([3.0])).tolist() == [10.0]
 
 
@@ -62,9 +60,9 @@ def test_other_plugins_compile_it_anew() -> None:
         assert pickle.loads(pickled) is not first
 
 
-def test_many_threads_get_one_function(plugin: Arithmetic) -> None:
+def test_many_threads_get_one_function(arithmetic: Arithmetic) -> None:
     pickled = pickle.dumps(compile_expr(x + 2, [x]))
-    made = plugin.evaluators
+    made = arithmetic.evaluators
     barrier = threading.Barrier(6)
 
     def arrive(_: int) -> object:
@@ -73,7 +71,7 @@ def test_many_threads_get_one_function(plugin: Arithmetic) -> None:
 
     with ThreadPoolExecutor(6) as threads:
         assert len(set(map(id, threads.map(arrive, range(6))))) == 1
-    assert plugin.evaluators == made + 1
+    assert arithmetic.evaluators == made + 1
 
 
 def test_the_one_needed_longest_ago_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,8 @@ from alkahest.compiled import CompiledFn, compile_expr, numpy_eval
 from alkahest.derivative_outputs import Layout, with_derivatives
 from alkahest.errors import DiffError
 from alkahest.expr import ExprPool, diff
-from alkahest.testing.plugins import isolated_plugins
+
+pytestmark = pytest.mark.usefixtures("arithmetic")
 
 pool = ExprPool()
 x, y, z = pool.symbol("x"), pool.symbol("y"), pool.symbol("z")
@@ -24,13 +24,6 @@ XS, YS = np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0, 30.0])
 VALUE = XS * XS * YS + 3 * YS
 GRADIENT = np.array([2 * XS * YS, XS * XS + 3])
 HESSIAN = np.array([[2 * YS, 2 * XS], [2 * XS, 0 * XS]])
-
-
-@pytest.fixture(autouse=True)
-def plugin() -> Iterator[Arithmetic]:
-    plugin = Arithmetic()
-    with isolated_plugins(plugin):
-        yield plugin
 
 
 # Results
@@ -128,9 +121,9 @@ def test_real_derivatives_of_complex_expressions_are_complex_numbers() -> None:
 # How they are computed
 
 
-def test_the_rows_of_the_results_are_what_the_backend_writes(plugin: Arithmetic) -> None:
+def test_the_rows_of_the_results_are_what_the_backend_writes(arithmetic: Arithmetic) -> None:
     value, gradient, hessian = compile_expr(CUBIC, [x, y], derivatives=2)(XS, YS)
-    (batch,) = plugin.batches
+    (batch,) = arithmetic.batches
     assert batch.out is not None
     assert [row.shape for row in batch.out] == [(3,)] * 6
     rows = [value, *gradient, hessian[0, 0], hessian[0, 1], hessian[1, 1]]
@@ -168,13 +161,13 @@ def _at(expr: Any, points: dict[str, float]) -> Any:
     return eval_expr(expr, points)
 
 
-def test_a_split_batch_has_the_same_derivatives(plugin: Arithmetic) -> None:
+def test_a_split_batch_has_the_same_derivatives(arithmetic: Arithmetic) -> None:
     fn = compile_expr(CUBIC, [x, y], derivatives=2, device="all")
     value, gradient, hessian = fn(XS, YS)
     assert np.array_equal(value, VALUE)
     assert np.array_equal(gradient, GRADIENT)
     assert np.array_equal(hessian, HESSIAN)
-    assert sorted(b.n for b in plugin.batches) == [1, 2]
+    assert sorted(b.n for b in arithmetic.batches) == [1, 2]
 
 
 # The caller's arrays

@@ -15,17 +15,11 @@ from refusals import refused
 from alkahest import executors
 from alkahest.compiled import compile_expr
 from alkahest.expr import ExprPool
-from alkahest.testing.plugins import isolated_plugins
+
+pytestmark = pytest.mark.usefixtures("arithmetic")
 
 pool = ExprPool()
 x, y = pool.symbol("x"), pool.symbol("y")
-
-
-@pytest.fixture(autouse=True)
-def plugin() -> Iterator[Arithmetic]:
-    plugin = Arithmetic()
-    with isolated_plugins(plugin):
-        yield plugin
 
 
 @pytest.fixture
@@ -110,7 +104,9 @@ def test_several_results_derivatives_and_lists(threads: ThreadPoolExecutor) -> N
     assert doubled.call_batch([[1, 2, 3]], executor=threads, chunk=2) == [2.0, 4.0, 6.0]
 
 
-def test_a_spread_number_travels_as_one(plugin: Arithmetic, threads: ThreadPoolExecutor) -> None:
+def test_a_spread_number_travels_as_one(
+    arithmetic: Arithmetic, threads: ThreadPoolExecutor
+) -> None:
     sent: list[Any] = []
 
     class Watching(Desk):
@@ -120,10 +116,12 @@ def test_a_spread_number_travels_as_one(plugin: Arithmetic, threads: ThreadPoolE
 
     compile_expr(x + y, [x, y]).call_batch([np.zeros(4), 1.5], executor=Watching(), chunk=2)
     assert [[column.shape for column in columns] for columns in sent] == [[(2,), ()]] * 2
-    assert all(batch.columns[1].tolist() == [1.5, 1.5] for batch in plugin.batches)
+    assert all(batch.columns[1].tolist() == [1.5, 1.5] for batch in arithmetic.batches)
 
 
-def test_batches_without_points_or_inputs(plugin: Arithmetic, threads: ThreadPoolExecutor) -> None:
+def test_batches_without_points_or_inputs(
+    arithmetic: Arithmetic, threads: ThreadPoolExecutor
+) -> None:
     assert compile_expr(x, [x]).call_batch([np.zeros(0)], executor=threads).shape == (0,)
     assert compile_expr(x + y, [x, y]).call_batch([np.zeros(0), 1.0], executor=threads).size == 0
     assert compile_expr(7, []).call_batch([], n=3, executor=threads, chunk=2).tolist() == [7.0] * 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,24 +11,18 @@ from refusals import refused
 
 from alkahest.compiled import compile_expr
 from alkahest.expr import ExprPool
-from alkahest.testing.plugins import isolated_plugins
+
+pytestmark = pytest.mark.usefixtures("arithmetic")
 
 pool = ExprPool()
 x, y = pool.symbol("x"), pool.symbol("y")
 nan = np.nan
 
 
-@pytest.fixture(autouse=True)
-def plugin() -> Iterator[Arithmetic]:
-    plugin = Arithmetic()
-    with isolated_plugins(plugin):
-        yield plugin
-
-
-def test_only_the_chosen_points_are_evaluated(plugin: Arithmetic) -> None:
+def test_only_the_chosen_points_are_evaluated(arithmetic: Arithmetic) -> None:
     result = compile_expr(x * y, [x, y])(np.arange(4.0), 10.0, where=[True, False, True, False])
     np.testing.assert_array_equal(result, [0.0, nan, 20.0, nan])
-    assert plugin.batches[-1].n == 2
+    assert arithmetic.batches[-1].n == 2
 
 
 def test_elsewhere_out_keeps_its_values() -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from arithmetic import Arithmetic
 from refusals import refused
 
 from alkahest.compiled import compile_expr, numpy_eval
 from alkahest.expr import ExprPool
-from alkahest.testing.plugins import isolated_plugins
+
+pytestmark = pytest.mark.usefixtures("arithmetic")
 
 pool = ExprPool()
 x, y = pool.symbol("x"), pool.symbol("y")
@@ -52,13 +51,6 @@ class Quantity(np.ndarray):
 
     def __array_ufunc__(self, *_: Any, **__: Any) -> Any:
         raise TypeError("unknown unit")
-
-
-@pytest.fixture(autouse=True)
-def plugin() -> Iterator[Arithmetic]:
-    plugin = Arithmetic()
-    with isolated_plugins(plugin):
-        yield plugin
 
 
 def test_a_function_has_the_attributes_of_a_ufunc() -> None:

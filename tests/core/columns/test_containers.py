@@ -26,7 +26,7 @@ def test_lists_come_out_only_if_every_column_is_a_list_or_tuple(weigh: CompiledF
     assert isinstance(weigh([1, 2], [3, 4]), np.ndarray)
 
 
-def test_a_compiled_list_gives_a_tuple_of_lists_for_lists(plugin: Arithmetic) -> None:
+def test_a_compiled_list_gives_a_tuple_of_lists_for_lists(arithmetic: Arithmetic) -> None:
     fn = compile_expr([x + y, x < y], [x, y])
     assert fn.call_batch([[1, 2], [3, 0]]) == ([4.0, 2.0], [True, False])
 
@@ -118,7 +118,7 @@ def test_a_cuda_array_interface_marks_a_device_column(twice: CompiledFn) -> None
         twice(DeviceArray())
 
 
-def test_host_and_device_columns_are_not_mixed(weigh: CompiledFn, plugin: Arithmetic) -> None:
+def test_host_and_device_columns_are_not_mixed(weigh: CompiledFn, arithmetic: Arithmetic) -> None:
     with refused("E-INPUT-010", "column 1 ('y') is a DeviceTensor", "column 0 ('x') is in host"):
         weigh.call_batch([np.ones(1), DeviceTensor([1.0])])
-    assert plugin.batches == []
+    assert arithmetic.batches == []

@@ -61,7 +61,7 @@ def test_a_column_of_length_one_is_not_spread_in_a_batch(weigh: CompiledFn) -> N
 
 
 def test_scalars_of_every_kind_are_spread_over_the_batch(
-    weigh: CompiledFn, plugin: Arithmetic
+    weigh: CompiledFn, arithmetic: Arithmetic
 ) -> None:
     for scalar in (
         10.0,
@@ -73,7 +73,7 @@ def test_scalars_of_every_kind_are_spread_over_the_batch(
         np.int8(10),
     ):
         assert weigh.call_batch([np.ones(5), scalar]).tolist() == [21.0] * 5
-    assert plugin.batches[-1].columns[1].strides == (0,)
+    assert arithmetic.batches[-1].columns[1].strides == (0,)
 
 
 def test_a_two_dimensional_column_is_refused_in_a_batch(weigh: CompiledFn) -> None:
@@ -107,14 +107,14 @@ def test_an_empty_batch_gives_empty_results(weigh: CompiledFn) -> None:
     assert weigh(np.zeros((0, 3)), 1.0).shape == (0, 3)
 
 
-def test_constants_keep_the_shape_of_the_batch(plugin: Arithmetic) -> None:
+def test_constants_keep_the_shape_of_the_batch(arithmetic: Arithmetic) -> None:
     two = compile_expr(pool.integer(2), [x])
     assert two.call_batch([np.arange(4.0)]).tolist() == [2.0] * 4
     assert two(np.ones((2, 3))).tolist() == [[2.0] * 3] * 2
 
 
 def test_the_batch_length_is_given_where_no_column_tells_it(
-    plugin: Arithmetic, weigh: CompiledFn
+    arithmetic: Arithmetic, weigh: CompiledFn
 ) -> None:
     three = compile_expr(pool.integer(3), [])
     assert three.call_batch([], n=4).tolist() == [3.0] * 4

@@ -50,14 +50,14 @@ def test_dtypes_without_numbers_are_refused_by_name(twice: CompiledFn, column: A
 
 
 @pytest.mark.skipif(np.dtype("longdouble").itemsize == 8, reason="longdouble is double here")
-def test_extended_precision_is_wider_than_a_float64_program(plugin: Arithmetic) -> None:
+def test_extended_precision_is_wider_than_a_float64_program(arithmetic: Arithmetic) -> None:
     column = np.array([1.5], dtype=np.longdouble)
     with refused("E-INPUT-004", "column 0 ('x') has dtype", "wider than float64"):
         compile_expr(2 * x, [x])(column)
     assert compile_expr(2 * x, [x], casting="same_kind")(column).tolist() == [3.0]
 
 
-def test_float64_into_a_float32_program_needs_same_kind(plugin: Arithmetic) -> None:
+def test_float64_into_a_float32_program_needs_same_kind(arithmetic: Arithmetic) -> None:
     column = np.array([0.1, 1e300])
     with refused("E-INPUT-004", "column 0 ('x') has dtype float64, wider than float32"):
         compile_expr(2 * x, [x], dtype="float32")(column)
@@ -66,14 +66,14 @@ def test_float64_into_a_float32_program_needs_same_kind(plugin: Arithmetic) -> N
     assert result.tolist() == [np.float32(0.1) * 2, np.inf]
 
 
-def test_python_numbers_and_lists_always_convert(plugin: Arithmetic) -> None:
+def test_python_numbers_and_lists_always_convert(arithmetic: Arithmetic) -> None:
     fn = compile_expr(x + 2 * y, [x, y], dtype="float32")
     assert fn.call_batch([[0.5, 1, True], np.float64(0.25)]).tolist() == [1.0, 1.5, 1.5]
     assert fn(0.1, 0).dtype == np.float32
 
 
 def test_complex_into_a_real_program_keeps_the_imaginary_part_or_is_refused(
-    plugin: Arithmetic,
+    arithmetic: Arithmetic,
 ) -> None:
     column = np.array([1 + 0j, 2 + 1j])
     fn = compile_expr(2 * x, [x])
@@ -89,7 +89,7 @@ def test_complex_into_a_real_program_keeps_the_imaginary_part_or_is_refused(
         fn(1j)
 
 
-def test_real_columns_widen_into_a_complex_program(plugin: Arithmetic) -> None:
+def test_real_columns_widen_into_a_complex_program(arithmetic: Arithmetic) -> None:
     fn = compile_expr(x + 2 * y, [x, y], dtype="complex128")
     assert fn.call_batch([[1, 2j], np.array([0.5, 0.5])]).tolist() == [2.0, 1 + 2j]
 

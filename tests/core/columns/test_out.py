@@ -41,7 +41,7 @@ def test_strided_out_leaves_its_neighbours_alone(weigh: CompiledFn) -> None:
     assert memory.tolist() == [-1, 2, -1, -1, 1, -1, -1, 0, -1]
 
 
-def test_several_outputs_take_several_arrays(plugin: Arithmetic) -> None:
+def test_several_outputs_take_several_arrays(arithmetic: Arithmetic) -> None:
     fn = compile_expr([x + y, x < y], [x, y])
     sums, flags = np.zeros(2), np.empty(2, dtype=bool)
     assert fn([1.0, 2.0], 1.5, out=(sums, flags))[1] is flags
@@ -66,21 +66,21 @@ def test_several_outputs_take_several_arrays(plugin: Arithmetic) -> None:
     ids=str,
 )
 def test_unusable_out_is_refused_before_anything_runs(
-    weigh: CompiledFn, plugin: Arithmetic, out: Any, fault: str
+    weigh: CompiledFn, arithmetic: Arithmetic, out: Any, fault: str
 ) -> None:
     with refused("E-INPUT-009", fault):
         weigh.call_batch([np.ones(2), 1.0], out=out)
-    assert plugin.batches == []
+    assert arithmetic.batches == []
 
 
-def test_out_whose_rows_overlap_is_refused(weigh: CompiledFn, plugin: Arithmetic) -> None:
+def test_out_whose_rows_overlap_is_refused(weigh: CompiledFn, arithmetic: Arithmetic) -> None:
     out = np.lib.stride_tricks.as_strided(np.zeros(9), (2, 3), (8, 8))
     with refused("E-INPUT-009", "repeats its memory: its strides are (8, 8)"):
         weigh(np.ones((2, 3)), 1.0, out=out)
-    assert plugin.batches == []
+    assert arithmetic.batches == []
 
 
-def test_out_arrays_that_share_memory_are_refused(plugin: Arithmetic) -> None:
+def test_out_arrays_that_share_memory_are_refused(arithmetic: Arithmetic) -> None:
     fn = compile_expr([x + y, x - y], [x, y])
     memory = np.empty(4)
     with refused("E-INPUT-009", "out array 1 shares memory with out array 0"):
@@ -99,32 +99,32 @@ def test_out_arrays_that_share_memory_are_refused(plugin: Arithmetic) -> None:
 
 
 def test_out_may_be_a_column_and_other_overlaps_are_copied(
-    weigh: CompiledFn, plugin: Arithmetic
+    weigh: CompiledFn, arithmetic: Arithmetic
 ) -> None:
     memory = np.arange(6.0)
     weigh.call_batch([memory, memory], out=memory)
     assert memory.tolist() == [0, 3, 6, 9, 12, 15]
-    assert np.shares_memory(plugin.batches[-1].columns[0], memory)
+    assert np.shares_memory(arithmetic.batches[-1].columns[0], memory)
 
     memory = np.arange(6.0)
     weigh.call_batch([memory[:-1], memory[::-1][1:]], out=memory[1:])
     assert memory.tolist() == [0, 8, 7, 6, 5, 4]
-    assert not np.shares_memory(plugin.batches[-1].columns[0], memory)
+    assert not np.shares_memory(arithmetic.batches[-1].columns[0], memory)
 
     memory = np.arange(3.0)
     weigh(memory[1:2], memory, out=memory)
     assert memory.tolist() == [1, 3, 5]
 
 
-def test_interleaved_views_do_not_overlap(weigh: CompiledFn, plugin: Arithmetic) -> None:
+def test_interleaved_views_do_not_overlap(weigh: CompiledFn, arithmetic: Arithmetic) -> None:
     table = np.arange(6.0).reshape(3, 2)
     weigh.call_batch([table[:, 0], 1.0], out=table[:, 1])
     assert table.tolist() == [[0, 2], [2, 4], [4, 6]]
-    assert np.may_share_memory(plugin.batches[-1].columns[0], table)
+    assert np.may_share_memory(arithmetic.batches[-1].columns[0], table)
 
 
 def test_checks_come_before_the_backend_in_a_fixed_order(
-    weigh: CompiledFn, plugin: Arithmetic
+    weigh: CompiledFn, arithmetic: Arithmetic
 ) -> None:
     ragged_and_text = [["a"], [1.0, 2.0]]
     with refused("E-INPUT-003"):
@@ -133,4 +133,4 @@ def test_checks_come_before_the_backend_in_a_fixed_order(
         weigh.call_batch([*ragged_and_text, 1.0])
     with refused("E-INPUT-002"):
         weigh.call_batch([[1.0], [1.0, 2.0]], out=3)
-    assert plugin.batches == []
+    assert arithmetic.batches == []
