@@ -10,6 +10,7 @@ from typing import Any
 import sympy
 from sympy.tensor.array.arrayop import Flatten
 
+from alkahest.array_libraries import library_of
 from alkahest.compiled import CompiledFn, compile_expr
 from alkahest.errors import InputError, InputTypeError
 from alkahest.expr.nodes import Expr
@@ -269,7 +270,17 @@ def _assembled(structure: Any, results: Iterator[Any]) -> Any:
     if structure and isinstance(structure[0], type):
         kind, members = structure
         return kind(_assembled(member, results) for member in members)
+    flat = [next(results) for _ in range(math.prod(structure))]
+    return _stacked(flat).reshape((*structure, *flat[0].shape))
+
+
+def _stacked(arrays: list[Any]) -> Any:
+    """One array of these, made by their own library: on its device, lazy if they are."""
+    library = library_of(arrays[0]).module
+    if hasattr(library, "stack"):
+        return library.stack(arrays)
+    if hasattr(arrays[0], "__array_namespace__"):
+        return arrays[0].__array_namespace__().stack(arrays)
     import numpy as np
 
-    flat = [next(results) for _ in range(math.prod(structure))]
-    return np.asarray(flat).reshape((*structure, *np.shape(flat[0])))
+    return np.stack(arrays)  # which asks Dask

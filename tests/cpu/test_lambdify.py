@@ -2,6 +2,8 @@
 
 import inspect
 import pickle
+import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import sympy as sp
 
 import alkahest as ak
 from alkahest.errors import CodegenError, InputError, InputTypeError
+from alkahest.interop.lambdified import _assembled
 
 X, Y, T = sp.symbols("x y t")
 Q = sp.Function("q")(T)
@@ -70,6 +73,21 @@ def test_matrices_broadcast_even_where_an_entry_is_a_constant():
     assert got.shape == (3, 3, 41)
     np.testing.assert_array_equal(got[2, 2], np.ones(41))
     np.testing.assert_allclose(got[1, 0], np.sin(POINTS), rtol=1e-15)
+
+
+def test_matrices_are_put_together_by_the_library_of_their_entries(monkeypatch):
+    class Tensor:
+        shape = (3,)
+
+        def reshape(self, shape):
+            return "reshaped", shape
+
+    torch = ModuleType("torch")
+    torch.stack = lambda tensors: Tensor() if len(tensors) == 4 else None
+    Tensor.__module__ = "torch"
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    tensors = iter([Tensor() for _ in range(4)])
+    assert _assembled((2, 2), tensors) == ("reshaped", (2, 2, 3))
 
 
 def test_complex_arguments_are_computed_in_complex_numbers_and_real_ones_are_not():

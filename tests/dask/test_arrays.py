@@ -11,6 +11,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+import sympy
 from refusals import refused
 
 import alkahest as ak
@@ -113,6 +114,15 @@ def test_derivatives_have_axes_before_those_of_the_points(
     assert [r.shape for r in lazy] == [(1, 1001), (1, 2, 1001), (1, 2, 2, 1001)]
     for result, expected in zip(nothing_early(*lazy), fn(POINTS, OTHERS), strict=True):
         np.testing.assert_array_equal(result, expected)
+
+
+def test_a_matrix_of_sympy_stays_lazy(nothing_early: Callable[..., Any]) -> None:
+    x, y = sympy.symbols("x y")
+    fn = ak.lambdify([x, y], sympy.Matrix([[x, 1], [y, x * y]]), tier="compiled")
+    lazy = fn(XS, YS)
+    assert isinstance(lazy, da.Array)
+    assert (lazy.shape, lazy.dtype) == ((2, 2, 1001), np.float64)
+    np.testing.assert_array_equal(nothing_early(lazy), fn(POINTS, OTHERS))
 
 
 def test_where_is_mapped_too(fn: CompiledFn, nothing_early: Callable[..., Any]) -> None:

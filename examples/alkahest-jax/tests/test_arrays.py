@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import mpmath
 import numpy as np
 import pytest
+import sympy
 from alkahest_jax.evaluator import padded
 
 import alkahest as ak
@@ -198,3 +199,16 @@ def test_few_lengths_are_compiled_and_at_most_a_quarter_is_added() -> None:
     assert all(n <= length for n, length in lengths.items())
     assert all(length <= n * 5 / 4 for n, length in lengths.items() if n >= 64)
     assert len(set(lengths.values())) < 35
+
+
+@pytest.mark.usefixtures("x64")
+def test_a_matrix_of_sympy_is_an_array_of_jax_and_can_be_traced() -> None:
+    t, u = sympy.symbols("t u")
+    turn = ak.lambdify([t, u], sympy.Matrix([[sympy.cos(t), -u], [u, 1]]), backend="jax")
+    found = jax.jit(turn)(jnp.asarray(XS), 2.0)
+    assert isinstance(found, jax.Array)
+    ones = np.ones_like(XS)
+    wanted = [[np.cos(XS), -2 * ones], [2 * ones, ones]]
+    np.testing.assert_allclose(found, np.array(wanted), rtol=1e-14)
+    slope = jax.jacfwd(lambda angle: turn(angle, 2.0))(0.5)
+    np.testing.assert_allclose(slope, [[-np.sin(0.5), 0], [0, 0]], rtol=1e-14)
