@@ -50,7 +50,7 @@ def lambdify(
         backend: as for :func:`alkahest.compile_expr`.
         dtype: of the computation. None: float64, or complex128 for an expression with ``I`` and
             for calls with complex arguments.
-        options: as for :func:`alkahest.compile_expr`.
+        options: as for :func:`alkahest.compile_expr`, ``derivatives`` excepted.
 
     Returns:
         A function. Arguments broadcast; a result has their broadcast shape. A matrix gives an
@@ -60,13 +60,19 @@ def lambdify(
         InputTypeError: E-SYMPY-001 for what has no equivalent here, E-INPUT-008 for an argument
             that stands for no number.
         InputError: E-SYMPY-002, E-INPUT-007 for a symbol given twice, E-INPUT-011 for
-            ``modules`` or ``printer`` that cannot be honoured.
+            ``modules``, ``printer`` or ``derivatives`` that cannot be honoured.
         CodegenError: as for :func:`alkahest.compile_expr`, E-JIT-005 for a free symbol that is
             not among ``args``.
     """
     _check_modules(modules)
     if printer is not None:
         raise InputError("E-INPUT-011", "printer= has no meaning here: no source code is printed")
+    if options.get("derivatives"):
+        raise InputError(
+            "E-INPUT-011",
+            "derivatives= has no meaning here: results are nested as the expression is",
+            remediation="List them, as in [f, f.diff(x)], or compile from_sympy(f) by compile_expr.",
+        )
     return LambdifiedFunction(args, expr, backend=backend, dtype=dtype, options=options)
 
 

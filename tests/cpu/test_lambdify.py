@@ -136,6 +136,13 @@ def test_names_of_libraries_are_accepted_and_functions_refused():
         ak.lambdify(X, X, "tensorflow")
 
 
+def test_derivatives_have_no_place_in_the_nesting_of_results():
+    with pytest.raises(InputError, match=r"derivatives= .* nested") as caught:
+        ak.lambdify([X, Y], X * Y, derivatives=1)
+    assert caught.value.code == "E-INPUT-011"
+    assert ak.lambdify([X, Y], [X * Y, [X]], derivatives=0)(2.0, 3.0) == [6.0, [2.0]]
+
+
 def test_lambdified_functions_pickle_with_their_expression():
     fn = pickle.loads(pickle.dumps(ak.lambdify([X, Y], [X + Y, X * Y])))
     assert fn(2.0, 3.0) == [5.0, 6.0]
