@@ -114,7 +114,12 @@ def emit_c_header(
 
 
 def emit_c_expr(
-    expr: Expr, vars: Any, var_names: Sequence[str] | None = None, fn_name: str = "f"
+    expr: Expr,
+    vars: Any,
+    var_names: Sequence[str] | None = None,
+    fn_name: str = "f",
+    *,
+    dtype: str = "float64",
 ) -> str:
     """C for one expression at one point: ``double fn_name(double x, ...)``, with its includes.
 
@@ -123,6 +128,7 @@ def emit_c_expr(
         vars: its symbols, in the order of the parameters.
         var_names: names of the parameters; the symbols' by default.
         fn_name: name of the function.
+        dtype: as for :func:`emit_c`.
 
     Raises:
         InputTypeError: E-INPUT-008 for anything but an expression.
@@ -134,7 +140,7 @@ def emit_c_expr(
             f"emit_c_expr takes one expression, got {type(expr).__name__}",
             remediation="emit_c_vec takes a list.",
         )
-    function = _Function.of(expr, vars, fn_name, var_names, "float64")
+    function = _Function.of(expr, vars, fn_name, var_names, dtype)
     return "\n".join([*function.preamble(), *function.definition(), ""])
 
 
@@ -143,17 +149,19 @@ def emit_c_vec(
     vars: Any,
     var_names: Sequence[str] | None = None,
     fn_name: str = "eval_vec",
+    *,
+    dtype: str = "float64",
 ) -> str:
     """C for several expressions: ``void fn_name(double x, ..., double *out)``, with its includes.
 
     Args:
         exprs: the expressions; the function writes their values to ``out`` in this order.
-        vars, var_names, fn_name: as for :func:`emit_c_expr`.
+        vars, var_names, fn_name, dtype: as for :func:`emit_c_expr`.
 
     Raises:
         InputError, CodegenError: as :func:`emit_c`.
     """
-    function = _Function.of(list(exprs), vars, fn_name, var_names, "float64")
+    function = _Function.of(list(exprs), vars, fn_name, var_names, dtype)
     return "\n".join([*function.preamble(), *function.definition(), ""])
 
 

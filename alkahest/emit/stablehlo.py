@@ -6,6 +6,7 @@ dialect CHLO. Precision of the functions is the consumer's.
 
 from __future__ import annotations
 
+import operator
 import re
 import struct
 from collections.abc import Iterator, Sequence
@@ -79,9 +80,10 @@ def to_stablehlo(
         dtype: as for :func:`alkahest.compile_expr`. Conditions are ``i1``.
 
     Raises:
-        InputError: E-INPUT-011 for a negative size, E-INPUT-007.
-        CodegenError: E-EMIT-001 for a name that the language does not allow, E-EMIT-002 naming an operation that StableHLO and CHLO lack: fma, hypot,
-            gamma and Bessel functions; E-JIT-005, E-JIT-006, E-JIT-010.
+        InputError: E-INPUT-011 for what is no shape, E-INPUT-007.
+        CodegenError: E-EMIT-001 for a name that the language does not allow, E-EMIT-002 naming an
+            operation that StableHLO and CHLO lack: fma, hypot, gamma and Bessel functions;
+            E-JIT-005, E-JIT-006, E-JIT-010.
     """
     if not isinstance(fn_name, str) or not _NAME.match(fn_name):
         raise CodegenError(
@@ -89,12 +91,24 @@ def to_stablehlo(
             f"{fn_name!r} is not a name of a module",
             remediation="Use letters, digits and underscores.",
         )
-    sizes = [int(size) for size in shape]
-    if any(size < 0 for size in sizes):
-        raise InputError("E-INPUT-011", f"shape={tuple(shape)} has a negative size")
+    sizes = _sizes(shape)
     request = Request.of(expr, [inputs] if isinstance(inputs, Expr) else inputs, 0, None)
     program = lower(request.exprs, request.symbols, dtype_name(dtype))
     return _Module(program, sizes).text(fn_name)
+
+
+def _sizes(shape: Any) -> list[int]:
+    try:
+        sizes = [operator.index(size) for size in shape]
+    except TypeError:
+        sizes = [-1]
+    if any(size < 0 for size in sizes):
+        raise InputError(
+            "E-INPUT-011",
+            f"shape={shape!r} is not a list or tuple of sizes",
+            remediation="Pass integers of 0 or more, as in shape=(1024,).",
+        )
+    return sizes
 
 
 class _Module:

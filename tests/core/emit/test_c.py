@@ -83,6 +83,20 @@ def test_single_precision_is_single_throughout(tmp_path):
 
 
 @needs_compiler
+def test_functions_of_one_point_have_the_dtype_that_is_asked_for(tmp_path):
+    (tmp_path / "one").mkdir()
+    one = library(emit_c_expr(X / 3, X, dtype="float32"), tmp_path / "one").f
+    one.restype = ctypes.c_float
+    assert one(ctypes.c_float(1.0)) == ctypes.c_float(1 / 3).value
+    vec = library(emit_c_vec([X / 3, X * Y], [X, Y], dtype="float32"), tmp_path).eval_vec
+    out = (ctypes.c_float * 2)()
+    vec(ctypes.c_float(1.0), ctypes.c_float(7.0), out)
+    assert list(out) == [ctypes.c_float(1 / 3).value, 7.0]
+    with pytest.raises(InputError, match="dtype 'float16'"):
+        emit_c_expr(X, X, dtype="float16")
+
+
+@needs_compiler
 def test_complex_programs_take_and_return_complex_numbers(tmp_path):
     source = emit_c(ak.sqrt(X) * POOL.imaginary_unit(), X, "f", dtype="complex128")
     batch = library(source, tmp_path).f_batch

@@ -41,5 +41,7 @@ def test_mistakes_are_errors():
         to_stablehlo(X + Y, X)
     with pytest.raises(CodegenError, match="'no name'"):
         to_stablehlo(X, X, "no name")
-    with pytest.raises(InputError, match="negative"):
-        to_stablehlo(X, X, shape=(-1,))
+    for shape in ((-1,), (2.5,), "a", 4, None):
+        with pytest.raises(InputError, match="is not a list or tuple of sizes") as caught:
+            to_stablehlo(X, X, shape=shape)
+        assert caught.value.code == "E-INPUT-011"
