@@ -53,7 +53,7 @@ def assert_same(ours, theirs):
         ([X, Y], sp.Max(X, Y) + sp.Heaviside(X), (POINTS, POINTS[::-1])),
         (X, sp.besselj(0, X) + sp.gamma(X + 4), (POINTS,)),
         (X, X > 0, (POINTS,)),
-        (X, sp.Array([[[X, X**2], [X + 1, X - 1]]]), (POINTS,)),
+        (X, sp.Array([[X, X**2], [X + 1, X - 1]]), (POINTS,)),
         ([Q, Q.diff(T)], Q * Q.diff(T) ** 2, (POINTS, 3.0)),
         ([[Q.diff(T), Q], X], sp.Matrix([Q.diff(T), sp.sin(Q) * X]), ([2.0, 3.0], 5.0)),
         ([ELEMENTS[0], ELEMENTS[1]], ELEMENTS[0] - ELEMENTS[1], (POINTS, 3.0)),
@@ -174,6 +174,14 @@ def test_mistakes_are_errors_when_the_function_is_made(args, expr, error, code):
     with pytest.raises(error) as caught:
         ak.lambdify(args, expr)
     assert caught.value.code == code
+
+
+def test_arrays_of_sympy_may_have_any_number_of_axes():
+    cube = ak.lambdify(X, sp.Array([[[X, X**2], [X + 1, X - 1]]]))(POINTS)
+    want = [[[POINTS, POINTS**2], [POINTS + 1, POINTS - 1]]]
+    np.testing.assert_allclose(cube, want, rtol=1e-15)
+    assert ak.lambdify(X, sp.Array([X, 2 * X]))(3.0).tolist() == [3.0, 6.0]
+    assert ak.lambdify(X, sp.Array(X))(3.0) == 3.0
 
 
 def test_a_derivative_that_stands_unevaluated_is_carried_out_in_terms_of_the_arguments():
