@@ -82,7 +82,7 @@ class Parser(argparse.ArgumentParser):
         """Raise instead of printing the usage and exiting."""
         hint = f"see {self.prog} --help"
         taken = re.match(r"unrecognized arguments: (-[^-\s]\S*)", message)
-        minus = taken[1] if taken else "-x" if message.endswith("EXPR") else ""
+        minus = taken[1] if taken else "-x" if "required" in message and "EXPR" in message else ""
         if minus and any("EXPR" in str(action.metavar) for action in self._actions):
             hint += f"; an expression that begins with a minus goes into parentheses: '({minus})'"
         raise UsageError(message, hint)
