@@ -33,8 +33,9 @@ BACKEND = "nvptx"
 THREADS = (64, 128, 192, 256, 384, 512)
 """Threads of a block that are tried."""
 
-LEAST_GAIN = 1.02
-"""What a shape has to win at least."""
+LEAST_GAIN = 1.05
+"""What a shape has to win at least. A kind of work has one shape for programs that differ: on an H200
+one that won 2 % on the program that was measured lost 2 % on a longer one."""
 
 NOISE = 3.0
 """How many times the usual deviation of its ratios a shape has to win."""
