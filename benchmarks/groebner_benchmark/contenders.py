@@ -66,6 +66,11 @@ class Contender:
     missing: str = ""
     fields: tuple[str, ...] = ("gfp", "qq")
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is this project's, on the processor or a device."""
+        return self.name.partition(" ")[0] == OURS
+
 
 def contenders(
     paths: Mapping[str, str], device: str | None = None, threads: int = 1
