@@ -17,9 +17,9 @@ time what is missing is the denominator of ``d`` times the coefficient. In the e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
@@ -60,7 +60,7 @@ def _carry(digits):
 
 
 @inlined
-def _remainder(residues, factors, primes, cofactors, modulus, digits):
+def remainder(residues, factors, primes, cofactors, modulus, digits):
     """Digits of the absolute value of the remainder nearest to zero; whether it is negative."""
     ndigits = modulus.size
     for k in range(ndigits):
@@ -114,7 +114,7 @@ def _multiply(product, digits, scratch):
 
 
 @inlined
-def _extend(denominator, factors, primes, found, scratch):
+def extend(denominator, factors, primes, found, scratch):
     """Multiply the denominator, and the factors that carry it, by a newly found part."""
     for i in range(primes.size):
         factors[i] = factors[i] * _modulo(found, primes[i]) % primes[i]
@@ -122,15 +122,15 @@ def _extend(denominator, factors, primes, found, scratch):
 
 
 @inlined
-def _is_one(digits):
+def is_one(digits):
     return digits[0] == 1 and length(digits) == 1
 
 
 @inlined
-def _mixture(residues, first, last, primes, state, vector):
-    """A random combination of rows ``first:last``; the next state of the generator (xorshift)."""
+def _mixture(residues, primes, state, vector):
+    """A random combination of all rows; the next state of the generator (xorshift)."""
     sums = np.zeros(primes.size, np.uint64)
-    for row in range(first, last):
+    for row in range(residues.shape[0]):
         state ^= state << np.uint64(13)
         state ^= state >> np.uint64(7)
         state ^= state << np.uint64(17)
@@ -157,13 +157,11 @@ def _store(digits, limbs, row):
 
 
 @kernel(
-    "int64(uint32[:, ::1], int64, int64, uint64[::1], uint64[::1], uint32[:, ::1], int64[::1],"
+    "int64(uint32[:, ::1], uint64[::1], uint64[::1], uint32[:, ::1], int64[::1],"
     "uint32[:, ::1], uint8[::1], int64[::1], int64)"
 )
-def _settle(
-    residues, first, last, inverses, primes, cofactors, modulus, limbs, negative, denominator, most
-):
-    """Find the denominator of rows ``first:last`` and write the numerators to ``limbs``.
+def _settle(residues, inverses, primes, cofactors, modulus, limbs, negative, denominator, most):
+    """Find the denominator of a polynomial and write the numerators to ``limbs``.
 
     Returns:
         1, or 0 when the primes do not suffice.
@@ -180,16 +178,17 @@ def _settle(
         denominator[k] = 0
     denominator[0] = 1
     state = np.uint64(88172645463325252)
-    probe, row, integral = first, first, 0
-    stage = _MIX if first < last else _WRITE
-    while stage != _WRITE or row < last:
+    count = residues.shape[0]
+    probe, row, integral = 0, 0, 0
+    stage = _MIX if count else _WRITE
+    while stage != _WRITE or row < count:
         if stage == _MIX:
-            state = _mixture(residues, first, last, primes, state, vector)
+            state = _mixture(residues, primes, state, vector)
         else:
             at = probe if stage == _PROBE else row
             for i in range(primes.size):
                 vector[i] = residues[at, i]
-        sign = _remainder(vector, factors, primes, cofactors, modulus, digits)
+        sign = remainder(vector, factors, primes, cofactors, modulus, digits)
         if bit_length(digits) <= most:
             if stage == _MIX:
                 integral += 1
@@ -197,39 +196,47 @@ def _settle(
                     stage = _WRITE
             elif stage == _PROBE:
                 probe += 1
-                if probe == last:
+                if probe == count:
                     stage = _WRITE
             else:
                 negative[row] = sign
                 _store(digits, limbs, row)
                 row += 1
             continue
-        if fraction(modulus, digits, work) == 0 or _is_one(work[3]):
+        if fraction(modulus, digits, work) == 0 or is_one(work[3]):
             if stage != _MIX:
                 return 0
             # The primes may suffice for a single coefficient where a mixture is too much.
-            stage = _PROBE if probe < last else _WRITE
+            stage = _PROBE if probe < count else _WRITE
             continue
-        if not _extend(denominator, factors, primes, work[3], scratch):
+        if not extend(denominator, factors, primes, work[3], scratch):
             return 0
-        integral, row = 0, first
+        integral, row = 0, 0
         if stage == _PROBE:
             stage = _MIX
     return 1
 
 
-@kernel("int64(uint32[:, ::1], uint8[::1], int64, int64, uint32[::1], uint64, uint64)")
-def _first_mismatch(limbs, negative, first, last, residues, denominator, prime):
-    """First row whose integer is not ``denominator * residue`` modulo ``prime``, or ``last``."""
-    for row in range(first, last):
+@kernel("boolean(uint32[:, ::1], uint8[::1], uint32[::1], uint64, uint64)")
+def _agree(limbs, negative, residues, denominator, prime):
+    """Whether each row's integer is ``denominator * residue`` modulo ``prime``."""
+    for row in range(residues.size):
         value = np.uint64(0)
         for k in range(limbs.shape[1] - 1, -1, -1):
             value = ((value << np.uint64(32)) | np.uint64(limbs[row, k])) % prime
         if negative[row] and value:
             value = prime - value
         if value != np.uint64(residues[row]) * denominator % prime:
-            return row
-    return last
+            return False
+    return True
+
+
+def numbers(digits: NDArray[np.int64]) -> list[int]:
+    """The numbers whose digits are in the rows of an array, the least significant first."""
+    assert DIGIT_BITS == 24
+    octets = digits.astype("<u4").view(np.uint8).reshape(*digits.shape, 4)[:, :, :3]
+    data, size = octets.tobytes(), 3 * digits.shape[1]
+    return [int.from_bytes(data[at : at + size], "little") for at in range(0, len(data), size)]
 
 
 def _digits(value: int, count: int) -> NDArray[np.int64]:
@@ -279,6 +286,31 @@ class Modulus:
         return -(-self.product.bit_length() // 32) + 1
 
 
+@attrs.frozen(eq=False)
+class Attempt:
+    """What is lifted from.
+
+    Attributes:
+        rows: gives the residues of the terms from one number to another, shape ``(terms, n)``.
+        modulus: of the first ``n - 1`` primes.
+        fresh: the last prime, which is not lifted from but checks the result.
+    """
+
+    rows: Callable[[int, int], NDArray[np.uint32]]
+    modulus: Modulus
+    fresh: int
+
+    @classmethod
+    def of(cls, rows: Callable[[int, int], NDArray[np.uint32]], primes: tuple[int, ...]) -> Attempt:
+        """From residues modulo some primes, two at least."""
+        return cls(rows, Modulus.of(primes[:-1]), primes[-1])
+
+    @property
+    def most_bits(self) -> int:
+        """Longest numerators that count as found."""
+        return self.modulus.product.bit_length() - _SLACK_BITS
+
+
 @attrs.define(eq=False)
 class Lift:
     """Rational coefficients of a basis, as far as they are known.
@@ -286,43 +318,64 @@ class Lift:
     Attributes:
         offsets: where the terms of each polynomial begin, leading terms not counted.
         threads: that settle polynomials side by side.
-        limbs: uint32, shape ``(terms, n)``: numerators over the polynomial's denominator.
+        leads: rows of ``limbs`` and ``negative`` that are left free before each polynomial.
+        limbs: uint32, shape ``(terms and free rows, n)``: numerators over the polynomial's
+            denominator.
         negative: uint8, their signs.
         denominators: positive integers, 0 where the polynomial is not settled.
     """
 
     offsets: NDArray[np.int64]
     threads: int = 1
+    leads: int = 0
     limbs: NDArray[np.uint32] = attrs.field(init=False)
     negative: NDArray[np.uint8] = attrs.field(init=False)
     denominators: list[int] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        terms = int(self.offsets[-1])
-        self.limbs = np.zeros((terms, 1), np.uint32)
-        self.negative = np.zeros(terms, np.uint8)
-        self.denominators = [0] * (len(self.offsets) - 1)
+        count = len(self.offsets) - 1
+        rows = int(self.offsets[-1]) + self.leads * count
+        self.limbs = np.zeros((rows, 1), np.uint32)
+        self.negative = np.zeros(rows, np.uint8)
+        self.denominators = [0] * count
 
     @property
     def settled(self) -> bool:
         """Whether every polynomial is known."""
         return all(self.denominators)
 
+    @property
+    def waiting(self) -> list[int]:
+        """Numbers of the polynomials that are not known."""
+        return [i for i, d in enumerate(self.denominators) if not d]
+
     def integers(self, where: NDArray[np.bool_]) -> list[int]:
-        """Numerators of the chosen terms."""
+        """Numerators of the chosen rows."""
         return integers_of(self.limbs[where], self.negative[where])
 
     def bits(self) -> int:
         """A bound of the bit lengths of all numerators."""
-        used = np.flatnonzero(self.limbs.any(axis=0))
-        return 32 * (int(used[-1]) + 1) if len(used) else 0
+        return 32 * self.words()
 
-    def recheck(self, residues: NDArray[np.uint32], primes: tuple[int, ...]) -> None:
-        """Give up polynomials that disagree with the residues modulo any of the primes."""
+    def words(self) -> int:
+        """Limbs that the longest numerator has."""
+        words = int(self.limbs.shape[1])
+        while words and not self.limbs[:, words - 1].any():
+            words -= 1
+        return words
+
+    def recheck(
+        self,
+        residues: NDArray[np.uint32],
+        primes: tuple[int, ...],
+        indices: Iterable[int] | None = None,
+    ) -> None:
+        """Give up polynomials, all or some, that disagree with residues modulo any prime."""
+        chosen = range(len(self.denominators)) if indices is None else list(indices)
         for column, p in enumerate(primes):
-            check = np.ascontiguousarray(residues[:, column])
-            for i, denominator in enumerate(self.denominators):
-                if denominator and not self._agrees(i, check, denominator % p, p):
+            for i in chosen:
+                check = residues[self.offsets[i] : self.offsets[i + 1], column]
+                if self.denominators[i] and not self._agrees(i, check, self.denominators[i], p):
                     self.denominators[i] = 0
 
     def settle(
@@ -338,28 +391,31 @@ class Lift:
             primes: the last one is not lifted from but checks the result.
             checkpoint: called between polynomials; raises to stop.
         """
-        waiting = [i for i, d in enumerate(self.denominators) if not d]
-        witnesses = waiting[:: max(1, len(waiting) // 4)]
-        modulus, fresh = Modulus.of(primes[:-1]), primes[-1]
-        self._widen(modulus.limbs)
-        residues = np.ascontiguousarray(residues)
-        check = np.ascontiguousarray(residues[:, -1])
-        for i in witnesses:
-            self._settle(i, residues, check, modulus, fresh)
+        attempt = Attempt.of(lambda first, last: residues[first:last], primes)
+        witnesses = self.witnesses()
+        self.settle_each(witnesses, attempt, lambda: None)
         if all(self.denominators[i] for i in witnesses):
-            left = [i for i in waiting if not self.denominators[i]]
-            self._settle_each(left, (residues, check, modulus, fresh), checkpoint)
+            self.settle_each(self.waiting, attempt, checkpoint)
 
-    def _settle_each(
-        self, indices: list[int], given: tuple[Any, ...], checkpoint: Callable[[], None]
+    def witnesses(self) -> list[int]:
+        """A few of the polynomials that are not known."""
+        waiting = self.waiting
+        return waiting[:: max(1, len(waiting) // 4)]
+
+    def settle_each(
+        self, indices: list[int], attempt: Attempt, checkpoint: Callable[[], None]
     ) -> None:
+        """Find what can be found of some polynomials."""
+        if not indices:
+            return
+        self.widen(attempt.modulus.limbs)
         if self.threads == 1:
             for i in indices:
                 checkpoint()
-                self._settle(i, *given)
+                self._settle(i, attempt)
             return
         with ThreadPoolExecutor(self.threads) as pool:
-            futures = [pool.submit(self._settle, i, *given) for i in indices]
+            futures = [pool.submit(self._settle, i, attempt) for i in indices]
             try:
                 for future in futures:
                     future.result()
@@ -368,36 +424,44 @@ class Lift:
                 pool.shutdown(cancel_futures=True)
                 raise
 
-    def _settle(
-        self,
-        index: int,
-        residues: NDArray[np.uint32],
-        check: NDArray[np.uint32],
-        modulus: Modulus,
-        fresh: int,
-    ) -> None:
-        span = (int(self.offsets[index]), int(self.offsets[index + 1]))
+    def restart(self, width: int) -> None:
+        """Forget everything, and make room for numerators of ``width`` limbs."""
+        self.limbs = np.zeros((len(self.limbs), width), np.uint32)
+        self.denominators = [0] * len(self.denominators)
+
+    def widen(self, width: int) -> None:
+        """Make room for numerators of ``width`` limbs."""
+        if width > self.limbs.shape[1]:
+            wider = np.zeros((len(self.limbs), width), np.uint32)
+            if any(self.denominators):
+                wider[:, : self.limbs.shape[1]] = self.limbs
+            self.limbs = wider
+
+    def _settle(self, index: int, attempt: Attempt) -> None:
+        modulus = attempt.modulus
+        residues = attempt.rows(int(self.offsets[index]), int(self.offsets[index + 1]))
+        part = self._rows(index)
         digits = np.empty(len(modulus.digits), np.int64)
         found = _settle(
-            residues, *span, modulus.inverses, modulus.primes, modulus.cofactors, modulus.digits,
-            self.limbs, self.negative, digits, modulus.product.bit_length() - _SLACK_BITS,
+            np.ascontiguousarray(residues), modulus.inverses, modulus.primes, modulus.cofactors,
+            modulus.digits, self.limbs[part], self.negative[part], digits, attempt.most_bits,
         )  # fmt: skip
         if not found:
             return
-        denominator = sum(d << (DIGIT_BITS * k) for k, d in enumerate(digits.tolist()))
-        if self._agrees(index, check, denominator % fresh, fresh):
+        denominator = numbers(digits[None])[0]
+        if self._agrees(index, residues[:, -1], denominator, attempt.fresh):
             self.denominators[index] = denominator
 
     def _agrees(
         self, index: int, residues: NDArray[np.uint32], denominator: int, prime: int
     ) -> bool:
-        span = (int(self.offsets[index]), int(self.offsets[index + 1]))
-        return denominator > 0 and span[1] == _first_mismatch(
-            self.limbs, self.negative, *span, residues, denominator, prime
-        )
+        part = self._rows(index)
+        return denominator > 0 and _agree(
+            self.limbs[part], self.negative[part], np.ascontiguousarray(residues),
+            denominator % prime, prime,
+        )  # fmt: skip
 
-    def _widen(self, width: int) -> None:
-        if width > self.limbs.shape[1]:
-            wider = np.zeros((len(self.limbs), width), np.uint32)
-            wider[:, : self.limbs.shape[1]] = self.limbs
-            self.limbs = wider
+    def _rows(self, index: int) -> slice:
+        """Where the limbs of a polynomial are."""
+        free = self.leads * (index + 1)
+        return slice(int(self.offsets[index]) + free, int(self.offsets[index + 1]) + free)

@@ -17,15 +17,16 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import closing
 from functools import partial
 from time import perf_counter
 from typing import Any
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from alkahest.errors import AlkahestError, SolverError
+from alkahest.groebner.engine.columns import Columns
 from alkahest.groebner.engine.confirm import is_confirmed
 from alkahest.groebner.engine.f4 import Run, leads_are_coprime
 from alkahest.groebner.engine.homogeneous import Target, homogenised
@@ -44,8 +45,8 @@ from alkahest.groebner.engine.records import (
     ProgressCallback,
     RunReport,
 )
-from alkahest.groebner.engine.reducers import Reducer, host_reducer, replaying, where_done
-from alkahest.groebner.engine.trace import Images, Trace
+from alkahest.groebner.engine.reducers import Reducer, host_reducer, lifting, replaying, where_done
+from alkahest.groebner.engine.trace import Images, KeptImages, Trace
 
 _ATTEMPTS = 16
 """Learning primes tried before giving up."""
@@ -134,11 +135,13 @@ def replay_primes(
     primes: Sequence[int],
     reducer: Reducer,
     limits: Limits,
-) -> Images:
+) -> Images | KeptImages:
     """The images of the basis modulo as many primes as the reducer takes at once."""
     limits.foresee(4 * trace.terms * len(primes))
     inputs = np.stack([given.images(p) for p in primes], axis=1)
-    return reducer.replay(trace, inputs, primes, limits.checkpoint)
+    there = lifting(reducer)
+    replay = reducer.replay if there is None else there.replay_kept
+    return replay(trace, inputs, primes, limits.checkpoint)
 
 
 def _replay_elsewhere(
@@ -146,7 +149,7 @@ def _replay_elsewhere(
     primes: Sequence[int],
     seconds: float | None,
     memory: int | None,
-) -> list[Images]:
+) -> list[Images | KeptImages]:
     """What a worker of an executor does: its share of the primes, on its own processor."""
     deadline = None if seconds is None else time.monotonic() + seconds
     limits, reducer = Limits(deadline=deadline, memory=memory), host_reducer()
@@ -260,77 +263,73 @@ class _Lifting:
         self, report: RunReport, trace: Trace, primes: Iterator[int]
     ) -> tuple[EngineBasis, RunReport] | None:
         """Add primes until every coefficient is settled; None if the trace is unlucky."""
-        used: list[int] = []
-        dropped: list[int] = []
-        parts: list[NDArray[np.uint32]] = []
+        with closing(Columns()) as columns:
+            return self._lift_from(columns, report, trace, primes)
+
+    def _lift_from(
+        self, columns: Columns, report: RunReport, trace: Trace, primes: Iterator[int]
+    ) -> tuple[EngineBasis, RunReport] | None:
         # Beside a device the processor would have nothing else to do.
         threads = (os.cpu_count() or 1) if self.reducer.on_gpu else 1
-        lift = Lift(trace.offsets - np.arange(len(trace.offsets)), threads)
+        lift = Lift(trace.offsets - np.arange(len(trace.offsets)), threads, leads=1)
+        used, dropped = columns.primes, columns.dropped
         lifted, next_try = 0, 2
         # A replay from a graded basis keeps the Hilbert series, which is proof enough.
         confirmed = self.target is not None
         while not lift.settled or not used:
-            for images in self._images(trace, primes, len(used)):
-                lucky = np.array(images.lucky)
-                for p, good in zip(images.primes, images.lucky, strict=True):
-                    (used if good else dropped).append(p)
-                parts.append(images.tails if lucky.all() else images.tails[:, lucky])
+            self._replay(columns, trace, primes)
             if len(dropped) > len(used):
                 # The others agree with one another, so it is the learning prime that does not.
                 self.dropped.append(trace.prime)
                 return None
             if not confirmed and used:
                 started = perf_counter()
-                tails = next(part[:, 0] for part in parts if part.shape[1])
+                tails = columns.first()
                 if not is_confirmed(trace, tails, self.given, used[0], self.limits):
                     self.dropped.append(trace.prime)
                     return None
                 confirmed = True
                 self._spent("confirm", started)
             started = perf_counter()
-            residues = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-            parts = [residues]
             # A device brings more primes at once than may be needed. The more there are, the dearer
             # an attempt is and the less one more tells.
             while lifted < len(used) and not lift.settled:
                 lifted = min(lifted + LANES, len(used))
                 if lifted >= next_try:
                     next_try = lifted + 1 + lifted // 8
-                    self._lift_from(lift, residues[:, :lifted], used[:lifted])
+                    columns.settle(lift, lifted, self.limits.checkpoint)
             self._spent("lift", started)
+        if columns.lifted_by is not None:
+            self.on_gpu.append(columns.lifted_by.on_gpu)
         self.dropped += dropped
-        parts.clear()
+        columns.close()
         return _rational_basis(trace, lift), self._report(report, used[:lifted] or used)
 
-    def _lift_from(self, lift: Lift, residues: NDArray[np.uint32], primes: list[int]) -> None:
-        """Settle what these primes settle."""
-        lift.settle(residues, tuple(primes), self.limits.checkpoint)
-        if lift.settled:
-            # What was settled in an earlier turn has not met the last prime yet.
-            lift.recheck(residues[:, -1:], (primes[-1],))
-
-    def _images(self, trace: Trace, primes: Iterator[int], done: int) -> list[Images]:
-        """The next images: one batch here, or a share of them for each worker."""
+    def _replay(self, columns: Columns, trace: Trace, primes: Iterator[int]) -> None:
+        """Add the next images: one batch here, or a share of them for each worker."""
+        done = len(columns.primes)
         self.limits.tell(Progress(phase="replay", step=done, basis=len(trace.offsets) - 1))
         started = perf_counter()
+        reducer, images = host_reducer(), list[Images | KeptImages]()
         if self.executor is None:
             reducer = replaying(self.reducer, trace, done)
             batch = [next(primes) for _ in range(reducer.lanes)]
-            images = [replay_primes(trace, self.given, batch, reducer, self.limits)]
+            images += [replay_primes(trace, self.given, batch, reducer, self.limits)]
         else:
-            images = self._elsewhere(self.executor, trace, primes, done)
+            images += self._elsewhere(self.executor, trace, primes, done)
+        for one in images:
+            columns.add(one, reducer)
         self.on_gpu += [one.on_gpu for one in images]
         self._spent("replay", started)
-        return images
 
     def _elsewhere(
         self, executor: Executor, trace: Trace, primes: Iterator[int], done: int
-    ) -> list[Images]:
+    ) -> list[Images | KeptImages]:
         workers = _workers(executor)
         share = LANES * max(1, done // (LANES * workers))
         shares = [[next(primes) for _ in range(share)] for _ in range(workers)]
         seconds, memory = self.limits.seconds_left, self.limits.memory
-        futures: list[Future[list[Images]]] = []
+        futures: list[Future[list[Images | KeptImages]]] = []
         try:
             if not done:
                 self.shared = _shared(executor, (trace, self.given))
@@ -373,20 +372,15 @@ class _Lifting:
 def _rational_basis(trace: Trace, lift: Lift) -> EngineBasis:
     """Primitive integer polynomials: denominators become leading coefficients."""
     longest = max((d.bit_length() for d in lift.denominators), default=0)
-    width = max(lift.limbs.shape[1], -(-longest // 32))
-    limbs = np.zeros((len(trace.words), width), np.uint32)
-    negative = np.zeros(len(limbs), np.bool_)
-    is_tail = np.ones(len(limbs), np.bool_)
-    is_tail[trace.offsets[:-1]] = False
-    limbs[is_tail, : lift.limbs.shape[1]] = lift.limbs
-    negative[is_tail] = lift.negative.astype(np.bool_)
+    lift.widen(-(-longest // 32))
+    width = lift.limbs.shape[1]
     leads = b"".join(d.to_bytes(4 * width, "little") for d in lift.denominators)
-    limbs[~is_tail] = np.frombuffer(leads, np.uint32).reshape(-1, width)
-    used = max(1, width - int((limbs != 0).any(axis=0)[::-1].argmax()))
+    lift.limbs[trace.offsets[:-1]] = np.frombuffer(leads, np.uint32).reshape(-1, width)
+    used = max(1, lift.words())
     return EngineBasis(
         exponents=trace.layout.unpack(trace.words),
         offsets=trace.offsets,
         characteristic=0,
-        limbs=np.ascontiguousarray(limbs[:, :used]),
-        negative=negative,
+        limbs=np.ascontiguousarray(lift.limbs[:, :used]),
+        negative=lift.negative.view(np.bool_),
     )

@@ -15,11 +15,12 @@ import numpy as np
 from alkahest.errors import AlkahestError, CudaError
 from alkahest.groebner.engine.lanes import LANES
 from alkahest.groebner.engine.reduction import ReducedRows, echelon, normal_forms
-from alkahest.groebner.engine.trace import Images, Trace
+from alkahest.groebner.engine.trace import Images, KeptImages, KeptResidues, Trace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from alkahest.groebner.engine.lift import Lift
     from alkahest.groebner.engine.symbolic import SymbolicMatrix
 
 Checkpoint = Callable[[], None]
@@ -85,6 +86,49 @@ class Reducer(Protocol):
         ...
 
 
+KeptLanes = tuple[KeptResidues, Sequence[int]]
+"""Residues, and the lanes of them that are meant."""
+
+
+class LiftingReducer(Reducer, Protocol):
+    """A reducer that can also lift, from residues that its device keeps."""
+
+    def replay_kept(
+        self,
+        trace: Trace,
+        inputs: NDArray[np.uint32],
+        primes: Sequence[int],
+        checkpoint: Checkpoint,
+    ) -> KeptImages | Images:
+        """As :meth:`replay`, but the residues stay there, unless memory is short."""
+        ...
+
+    def settle(
+        self,
+        lift: Lift,
+        kept: Sequence[KeptLanes],
+        primes: tuple[int, ...],
+        checkpoint: Checkpoint,
+    ) -> bool:
+        """Do what ``lift.settle`` and, for what was known before, ``lift.recheck`` do.
+
+        Args:
+            lift: what is known so far; changed only as far as polynomials are found or given up.
+            kept: from :meth:`replay_kept`; the lanes are those of ``primes`` in their order.
+            primes: the last one is not lifted from but checks the result.
+            checkpoint: see above.
+
+        Returns:
+            Whether it was tried; False where the device is not able to, for want of memory say.
+        """
+        ...
+
+
+def lifting(reducer: Reducer) -> LiftingReducer | None:
+    """``reducer`` if it can lift."""
+    return cast("LiftingReducer", reducer) if hasattr(reducer, "replay_kept") else None
+
+
 class _HostReducer:
     """Eight lanes in vector registers of the host."""
 
@@ -116,7 +160,8 @@ class _FallbackReducer:
     """Another reducer as long as it works, and the host for what it fails at.
 
     Attributes:
-        failures: how often it failed.
+        failures: how many reductions it failed at.
+        failed_liftings: how often it failed at residues that it kept.
         first_error: what it said the first time, or "".
     """
 
@@ -127,13 +172,17 @@ class _FallbackReducer:
         self.on_gpu = first.on_gpu
         self.lanes = first.lanes
         self.failures = 0
+        self.failed_liftings = 0
         self.first_error = ""
 
     def _failed(self, error: AlkahestError) -> None:
+        self._noted(error)
+        self.failures += 1
+
+    def _noted(self, error: AlkahestError) -> None:
         """Let through what is no failure of a device, a deadline for instance."""
         if not isinstance(error, CudaError) and error.code != "E-SOLVE-010":
             raise error
-        self.failures += 1
         self.first_error = self.first_error or f"[{error.code}] {error.message}"
 
     def echelon(
@@ -174,6 +223,16 @@ class _FallbackReducer:
             return self._first.replay(trace, inputs, primes, checkpoint)
         except AlkahestError as error:
             self._failed(error)
+            return self.replay_here(trace, inputs, primes, checkpoint)
+
+    def replay_here(
+        self,
+        trace: Trace,
+        inputs: NDArray[np.uint32],
+        primes: Sequence[int],
+        checkpoint: Checkpoint,
+    ) -> Images:
+        """As :meth:`replay`, on the host."""
         parts = [
             self._host.replay(
                 trace,
@@ -190,9 +249,94 @@ class _FallbackReducer:
         )
 
 
+class _LiftingFallback(_FallbackReducer):
+    """The same for a reducer that can lift; residues that its device loses are made again here."""
+
+    def __init__(self, first: LiftingReducer) -> None:
+        super().__init__(first)
+        self._lifting = first
+
+    def replay_kept(
+        self,
+        trace: Trace,
+        inputs: NDArray[np.uint32],
+        primes: Sequence[int],
+        checkpoint: Checkpoint,
+    ) -> KeptImages | Images:
+        try:
+            images = self._lifting.replay_kept(trace, inputs, primes, checkpoint)
+        except AlkahestError as error:
+            self._failed(error)
+            return self.replay_here(trace, inputs, primes, checkpoint)
+        kept = getattr(images, "kept", None)
+        if kept is None:
+            return images
+
+        def again() -> NDArray[np.uint32]:
+            return self.replay_here(trace, inputs, primes, checkpoint).tails
+
+        return KeptImages(
+            primes=images.primes,
+            lucky=images.lucky,
+            kept=_Recoverable(kept, again, self.lost),
+            on_gpu=images.on_gpu,
+        )
+
+    def settle(
+        self,
+        lift: Lift,
+        kept: Sequence[KeptLanes],
+        primes: tuple[int, ...],
+        checkpoint: Checkpoint,
+    ) -> bool:
+        there = [(one.there, lanes) for one, lanes in kept if isinstance(one, _Recoverable)]
+        try:
+            return self._lifting.settle(lift, there, primes, checkpoint)
+        except AlkahestError as error:
+            self.lost(error)
+            return False
+
+    def lost(self, error: AlkahestError) -> None:
+        """Count a failure at residues that were kept."""
+        self._noted(error)
+        self.failed_liftings += 1
+
+
+class _Recoverable:
+    """Residues that a device keeps, and the way to have them without it.
+
+    Attributes:
+        there: the device's.
+    """
+
+    def __init__(
+        self,
+        there: KeptResidues,
+        again: Callable[[], NDArray[np.uint32]],
+        lost: Callable[[AlkahestError], None],
+    ) -> None:
+        self.there = there
+        self._again = again
+        self._lost = lost
+        self._here: NDArray[np.uint32] | None = None
+
+    def columns(self, lanes: Sequence[int]) -> NDArray[np.uint32]:
+        if self._here is None:
+            try:
+                return self.there.columns(lanes)
+            except AlkahestError as error:
+                self._lost(error)
+            self._here = self._again()
+        return self._here[:, list(lanes)]
+
+    def close(self) -> None:
+        self.there.close()
+
+
 def with_fallback(reducer: Reducer) -> Reducer:
     """The same, but the host does what fails on its device."""
-    return _FallbackReducer(reducer)
+    there = lifting(reducer)
+    return _FallbackReducer(reducer) if there is None else _LiftingFallback(there)
 
 
 class Chooser(Protocol):
@@ -226,7 +370,7 @@ def where_done(reducer: Reducer, on_gpu: Sequence[bool]) -> Whereabouts:
     failed = left if reducer.on_gpu else getattr(reducer, "failures", 0)
     return {
         "planned_on_cpu": left - failed,
-        "reductions_on_cpu": failed,
+        "reductions_on_cpu": failed + getattr(reducer, "failed_liftings", 0),
         "reductions_on_gpu": done,
         "first_gpu_error": getattr(reducer, "first_error", ""),
         "choice": getattr(reducer, "choice", ""),

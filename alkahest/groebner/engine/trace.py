@@ -8,7 +8,8 @@ coefficients start at ``row_term``, and a round appends its new terms in the ord
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 import numpy as np
@@ -171,3 +172,32 @@ class Images:
     lucky: tuple[bool, ...]
     tails: NDArray[np.uint32]
     on_gpu: bool = False
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class KeptImages:
+    """The same, with the coefficients still where they were computed.
+
+    Attributes:
+        primes: of the lanes.
+        lucky: for each lane, whether the recorded run worked.
+        kept: the coefficients.
+        on_gpu: whether a GPU did it.
+    """
+
+    primes: tuple[int, ...]
+    lucky: tuple[bool, ...]
+    kept: KeptResidues
+    on_gpu: bool = False
+
+
+class KeptResidues(Protocol):
+    """Residues that a device holds for whoever asked for them, a lane for each prime."""
+
+    def columns(self, lanes: Sequence[int]) -> NDArray[np.uint32]:
+        """Some lanes as an array, shape ``(terms, len(lanes))``."""
+        ...
+
+    def close(self) -> None:
+        """Give the memory back; more than once does no harm."""
+        ...
