@@ -5,11 +5,14 @@ import random
 import numpy as np
 import pytest
 from hostkernels import HostKernels
+from keptresidues import PRIMES as PRIMES_DOWN
+from keptresidues import assert_lifted, kept_on, lift_of, random_polynomials, residues_of
 from polysystems import dictionaries, named, system
 from traces import inputs_of, learned, some_primes
 
 from alkahest.backends.groebner_gpu import compiling
-from alkahest.backends.groebner_gpu.emulated import EmulatedDevice
+from alkahest.backends.groebner_gpu.emulated import EmulatedDevice, run_twin
+from alkahest.backends.groebner_gpu.lifting import settle
 from alkahest.backends.groebner_gpu.record import record_of
 from alkahest.backends.groebner_gpu.reducer import GpuReducer
 from alkahest.backends.groebner_gpu.replay import Shape, field_of, replay
@@ -93,6 +96,49 @@ def test_a_replay_by_the_sources_is_that_of_the_twins(compiled, group, threads, 
             assert found[1].tolist() == lucky.tolist()
             assert np.array_equal(found[0][:, lucky], tails[:, lucky])
             assert ("reduce_long_rows" in device.launches) == (shared < 227 << 10)
+
+
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize(("bits", "count"), [(20, 6), (150, 9), (2500, 90), (15000, 511)])
+def test_numbers_lifted_by_the_sources_are_exact(compiled, bits, count, backward):
+    polynomials = random_polynomials(bits, count=6, terms=5, bits=bits)
+    residues, primes = residues_of(polynomials, PRIMES_DOWN[:count]), PRIMES_DOWN[:count]
+    device = EmulatedDevice(launch=compiled(1, backward=backward))
+    half = count // 2
+    parts = [
+        kept_on(device, residues[:, part], primes[part], extra=2)
+        for part in (slice(half), slice(half, count))
+    ]
+    kept = [(parts[0], range(half)), (parts[1], range(count - half))]
+    for chosen in (kept, [(kept_on(device, residues, primes), range(count))]):
+        lift = lift_of(polynomials, leads=1)
+        assert settle(lift, chosen, primes, lambda: None)
+        assert_lifted(lift, polynomials)
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_every_kernel_of_a_lifting_leaves_what_its_twin_leaves(compiled, backward):
+    source, compared = compiled(1, backward=backward), []
+
+    def both(kernel, group, grid, block, shared, arguments):
+        copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+        run_twin(kernel, group, grid, block, shared, copies)
+        source(kernel, group, grid, block, shared, arguments)
+        for mine, twin in zip(arguments, copies, strict=True):
+            assert not isinstance(mine, np.ndarray) or np.array_equal(mine, twin), kernel
+        compared.append(kernel)
+
+    # Primes that do not suffice for all, and one whose residues are wrong, make long remainders.
+    polynomials = random_polynomials(2, count=30, bits=120)
+    primes = PRIMES_DOWN[:8]
+    for wrong in (None, 3, 7):
+        residues = residues_of(polynomials, primes)
+        if wrong is not None:
+            residues[::3, wrong] = 1
+        kept = kept_on(EmulatedDevice(launch=both), residues, primes, extra=30)
+        settle(lift_of(polynomials, leads=1), [(kept, range(8))], primes, lambda: None)
+        kept.columns([2, 5])
+    assert set(compared) == set(compiling.SOURCES["lift.cu"])
 
 
 @pytest.mark.parametrize("backward", [False, True])

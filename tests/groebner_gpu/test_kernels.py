@@ -29,7 +29,11 @@ def test_every_source_is_compiled_or_included():
     ("file", "group", "target"),
     [("replay.cu", group, "sm_90") for group in compiling.GROUPS]
     + [("replay.cu", 8, "sm_75"), ("replay.cu", 8, "sm_80")]
-    + [("rounds.cu", 1, target) for target in ("sm_75", "sm_80", "sm_90", "sm_120")],
+    + [
+        (file, 1, target)
+        for file in ("rounds.cu", "lift.cu")
+        for target in ("sm_75", "sm_80", "sm_90", "sm_120")
+    ],
 )
 def test_kernels_assemble_without_spilling_and_leave_room_for_the_largest_blocks(
     file, group, target

@@ -26,11 +26,19 @@ template <class T> T min(T a, T b) { return b < a ? b : a; }
 
 static uint32_t __umulhi(uint32_t a, uint32_t b) { return (uint64_t)a * b >> 32; }
 static int __ffs(uint32_t bits) { return __builtin_ffs(bits); }
+static int __clz(uint32_t bits) { return bits ? __builtin_clz(bits) : 32; }
 
 static uint32_t atomicMin(uint32_t *at, uint32_t value)
 {
     uint32_t before = *at;
     *at = min(before, value);
+    return before;
+}
+
+static uint32_t atomicMax(uint32_t *at, uint32_t value)
+{
+    uint32_t before = *at;
+    *at = before < value ? value : before;
     return before;
 }
 

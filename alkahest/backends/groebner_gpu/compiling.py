@@ -23,6 +23,14 @@ SOURCES = {
         "enter_row",
         "clear_column",
     ),
+    "lift.cu": (
+        "gather_columns",
+        "mix_terms",
+        "scale_terms",
+        "add_cofactors",
+        "check_terms",
+        "collect_limbs",
+    ),
 }
 """Files that are compiled, and the kernels in each."""
 

@@ -55,6 +55,7 @@ class EmulatedDevice:
         name: for reports.
         multiprocessors: as a GPU would say.
         is_gpu: what reports count its work as.
+        kept: bytes that outlive their sessions.
     """
 
     ordinal: int = 0
@@ -66,12 +67,17 @@ class EmulatedDevice:
     name: str = "emulated"
     multiprocessors: int = 132
     is_gpu: bool = False
+    kept: int = 0
 
     @contextlib.contextmanager
     def session(self) -> Iterator[_Session]:
         """Use the device."""
         with faults.translated("E-CUDA-003", f"Gröbner linear algebra on device {self.ordinal}"):
             yield _Session(self)
+
+    def release(self, words: Words) -> None:
+        """Give back what a session has kept."""
+        self.kept -= words.memory.nbytes
 
     @property
     def is_lost(self) -> bool:
@@ -90,17 +96,21 @@ class _Session:
 
     def free_bytes(self) -> int:
         self._alive()
-        return self._device.memory - self._used
+        return self._device.memory - self._device.kept - self._used
 
     def allocate(self, words: int) -> Words:
         self._alive()
         self._used += 4 * words
-        if self._used > self._device.memory:
+        if self._used > self._device.memory - self._device.kept:
             raise faults.DriverError(OUT_OF_MEMORY, "cuMemAllocFromPoolAsync")
         return Words(np.full(max(words, 1), _UNWRITTEN, np.uint32))
 
     def free(self, words: Words) -> None:
         self._used -= 4 * len(words.memory)
+
+    def keep(self, words: Words) -> None:
+        self._used -= words.memory.nbytes
+        self._device.kept += words.memory.nbytes
 
     def write(self, words: Words, values: NDArray[Any]) -> None:
         self._alive()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,12 @@ import attrs
 import numpy as np
 
 from alkahest.backends.groebner_gpu import compiling
+from alkahest.backends.groebner_gpu.downloads import LEAST_BYTES, download
 from alkahest.backends.groebner_gpu.sessions import Argument, Words
 from alkahest.backends.nvptx import driver, faults
 from alkahest.backends.nvptx.device import Device as CudaDevice
 from alkahest.backends.nvptx.device import open_device
+from alkahest.backends.nvptx.memory import give_back
 from alkahest.errors import CudaError
 
 if TYPE_CHECKING:
@@ -57,8 +60,15 @@ class Gpu:
                 doing = f"Gröbner linear algebra on device {self.ordinal}, {self.name}"
                 with faults.translated("E-CUDA-003", doing):
                     yield session
+            except BaseException:
+                session.settle()
+                raise
             finally:
                 session.close()
+
+    def release(self, words: Words) -> None:
+        """Give back what a session has kept."""
+        give_back(os.getpid(), self.device, words.memory, [])
 
 
 class _Session:
@@ -80,6 +90,9 @@ class _Session:
         self._memory.discard(words.memory)
         self._gpu.device.release(words.memory, self._stream)
 
+    def keep(self, words: Words) -> None:
+        self._memory.discard(words.memory)
+
     def write(self, words: Words, values: NDArray[Any]) -> None:
         from cuda.bindings import driver as cu
 
@@ -92,6 +105,10 @@ class _Session:
     def read(self, words: Words, values: NDArray[Any]) -> None:
         from cuda.bindings import driver as cu
 
+        if values.nbytes >= LEAST_BYTES:
+            self.wait()
+            download(self._gpu.device, _address(words), values)
+            return
         copied = cu.cuMemcpyDtoHAsync(
             values.ctypes.data, _address(words), values.nbytes, self._handle
         )
@@ -130,6 +147,12 @@ class _Session:
         from cuda.bindings import driver as cu
 
         faults.check(cu.cuStreamSynchronize(self._handle), "cuStreamSynchronize")
+
+    def settle(self) -> None:
+        """Return when nothing is queued any more, whatever came of it."""
+        from cuda.bindings import driver as cu
+
+        cu.cuStreamSynchronize(self._handle)
 
     def close(self) -> None:
         """Give back what was not freed."""

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from alkahest.backends.groebner_gpu import model, rounds
+from alkahest.backends.groebner_gpu.kept import Kept, joined
+from alkahest.backends.groebner_gpu.lifting import settle
 from alkahest.backends.groebner_gpu.plugin import BACKEND
 from alkahest.backends.groebner_gpu.record import Record, record_of
-from alkahest.backends.groebner_gpu.replay import replay
-from alkahest.groebner.engine.trace import Images
+from alkahest.backends.groebner_gpu.replay import replay, replay_kept
+from alkahest.groebner.engine.trace import Images, KeptImages
 from alkahest.plugin import calibrated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from alkahest.backends.groebner_gpu.sessions import Device
+    from alkahest.groebner.engine.lift import Lift
     from alkahest.groebner.engine.reduction import ReducedRows
     from alkahest.groebner.engine.symbolic import SymbolicMatrix
     from alkahest.groebner.engine.trace import Trace
     from alkahest.groebner.engine.work import Work
+
+_T = TypeVar("_T")
 
 LANES_OF_A_DEVICE = 64
 """Primes that one call brings to each device; fewer at once where its memory is short."""
@@ -82,27 +87,67 @@ class GpuReducer:
         checkpoint: Callable[[], None],
     ) -> Images:
         """See :func:`alkahest.backends.groebner_gpu.replay.replay`; devices work side by side."""
+        done = self._side_by_side(replay, trace, inputs, primes, checkpoint)
+        return Images(
+            primes=tuple(primes),
+            lucky=_flags(lucky for _, lucky in done),
+            tails=done[0][0] if len(done) == 1 else np.concatenate([t for t, _ in done], axis=1),
+            on_gpu=self.on_gpu,
+        )
+
+    def replay_kept(
+        self,
+        trace: Trace,
+        inputs: NDArray[np.uint32],
+        primes: Sequence[int],
+        checkpoint: Callable[[], None],
+    ) -> KeptImages | Images:
+        """See :class:`alkahest.groebner.engine.reducers.LiftingReducer`."""
+        done = self._side_by_side(replay_kept, trace, inputs, primes, checkpoint)
+        found = [one for several in done for one in several]
+        lucky = _flags(lucky for _, lucky in found)
+        kept = joined([(part, len(lucky)) for part, lucky in found])
+        if isinstance(kept, Kept):
+            return KeptImages(primes=tuple(primes), lucky=lucky, kept=kept, on_gpu=self.on_gpu)
+        return Images(primes=tuple(primes), lucky=lucky, tails=kept, on_gpu=self.on_gpu)
+
+    def settle(
+        self,
+        lift: Lift,
+        kept: Sequence[tuple[Kept, Sequence[int]]],
+        primes: tuple[int, ...],
+        checkpoint: Callable[[], None],
+    ) -> bool:
+        """See :func:`alkahest.backends.groebner_gpu.lifting.settle`; the first device does it."""
+        return settle(lift, kept, primes, checkpoint)
+
+    def _side_by_side(
+        self,
+        compute: Callable[..., _T],
+        trace: Trace,
+        inputs: NDArray[np.uint32],
+        primes: Sequence[int],
+        checkpoint: Callable[[], None],
+    ) -> list[_T]:
+        """What each device finds for its share of the primes."""
         record = self._records.get(trace)
         if record is None:
             record = self._records[trace] = record_of(trace)
         share = -(-len(primes) // len(self._devices))
         parts = [slice(at, at + share) for at in range(0, len(primes), share)]
 
-        def compute(device: Device, part: slice) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
-            return replay(device, record, inputs[:, part], primes[part], checkpoint)
+        def one(device: Device, part: slice) -> _T:
+            return compute(device, record, inputs[:, part], primes[part], checkpoint)
 
         if len(parts) == 1:
-            done = [compute(self._devices[0], parts[0])]
-        else:
-            with ThreadPoolExecutor(len(parts)) as pool:
-                # What one device raises is raised when the others have ended too.
-                done = list(pool.map(compute, self._devices, parts))
-        return Images(
-            primes=tuple(primes),
-            lucky=tuple(bool(flag) for _, lucky in done for flag in lucky),
-            tails=done[0][0] if len(done) == 1 else np.concatenate([t for t, _ in done], axis=1),
-            on_gpu=self.on_gpu,
-        )
+            return [one(self._devices[0], parts[0])]
+        with ThreadPoolExecutor(len(parts)) as pool:
+            # What one device raises is raised when the others have ended too.
+            return list(pool.map(one, self._devices, parts))
+
+
+def _flags(parts: Iterable[NDArray[np.bool_]]) -> tuple[bool, ...]:
+    return tuple(bool(flag) for part in parts for flag in part)
 
 
 def make_reducer(ordinal: int | None) -> GpuReducer:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
+from alkahest.backends.groebner_gpu.kept import THREADS, Part, blocks_for
 from alkahest.backends.groebner_gpu.sessions import Words
 from alkahest.errors import CudaError
 
@@ -37,7 +38,8 @@ _RESERVED_BYTES = 64 << 20
 COMBINE_TILE, COMBINE_STRIPE = 32, 8
 """Shape of a tile of a product of dense matrices, and rows of it that a block covers at once."""
 
-_COLLECT_THREADS = 256
+_SHARES_OF_KEPT = 4
+"""Coefficients stay on a device where they take at most one in so many parts of what is free."""
 
 
 @attrs.frozen(kw_only=True)
@@ -110,9 +112,80 @@ def replay(
         CudaError: E-CUDA-003 when the memory does not suffice for a single group of primes or the
             driver refuses a request, E-CUDA-006 when a kernel fails.
     """
-    shape = shape or Shape.fitting(record, device.shared_bytes)
     tails: list[NDArray[np.uint32]] = []
     lucky: list[NDArray[np.bool_]] = []
+
+    def read(session: Session, images: _Images) -> None:
+        tails.append(images.read(session))
+        lucky.append(images.lucky)
+
+    _replay(device, record, inputs, primes, checkpoint, shape, seconds, read)
+    if len(tails) == 1:
+        return tails[0], lucky[0]
+    return np.concatenate(tails, axis=1), np.concatenate(lucky)
+
+
+def replay_kept(
+    device: Device,
+    record: Record,
+    inputs: NDArray[np.uint32],
+    primes: Sequence[int],
+    checkpoint: Callable[[], None],
+    shape: Shape | None = None,
+    seconds: dict[str, float] | None = None,
+) -> list[tuple[Part | NDArray[np.uint32], NDArray[np.bool_]]]:
+    """The same, but the coefficients stay on the device, where they leave room for the next ones.
+
+    Returns:
+        One after another for some of the primes each: the coefficients, an array after all where
+        memory is short, and for each prime whether the record fits it.
+    """
+    found: list[tuple[Part | NDArray[np.uint32], NDArray[np.bool_]]] = []
+
+    def keep(session: Session, images: _Images) -> None:
+        part = images.kept(session, device)
+        found.append((images.read(session) if part is None else part, images.lucky))
+
+    _replay(device, record, inputs, primes, checkpoint, shape, seconds, keep)
+    return found
+
+
+@attrs.frozen(eq=False)
+class _Images:
+    """What a pass leaves on the device, ``[term][lane]``; whoever takes it frees or keeps it."""
+
+    words: Words
+    terms: int
+    primes: NDArray[np.uint32]
+    lucky: NDArray[np.bool_]
+
+    def read(self, session: Session) -> NDArray[np.uint32]:
+        """Shape ``(terms, primes)``."""
+        tails = np.empty((self.terms, len(self.primes)), np.uint32)
+        session.read(self.words, tails)
+        session.free(self.words)
+        return tails[:, : len(self.lucky)]
+
+    def kept(self, session: Session, device: Device) -> Part | None:
+        """The same on the device, or None where it would take too much of its memory."""
+        size = 4 * self.terms * len(self.primes)
+        if size * _SHARES_OF_KEPT > session.free_bytes() + size:
+            return None
+        return Part(device, session, self.words, self.terms, self.primes)
+
+
+def _replay(
+    device: Device,
+    record: Record,
+    inputs: NDArray[np.uint32],
+    primes: Sequence[int],
+    checkpoint: Callable[[], None],
+    shape: Shape | None,
+    seconds: dict[str, float] | None,
+    take: Callable[[Session, _Images], None],
+) -> None:
+    """Hand what each pass finds to ``take``."""
+    shape = shape or Shape.fitting(record, device.shared_bytes)
     with device.session() as session:
         words = session.allocate(len(record.words))
         clock = _Clock(session, seconds)
@@ -122,12 +195,8 @@ def replay(
         for first in range(0, len(primes), step):
             part = slice(first, min(first + step, len(primes)))
             run = _Pass(session, device, record, words, shape, checkpoint, clock)
-            found = run.compute(inputs[:, part], np.array(primes[part]))
-            tails.append(found[0])
-            lucky.append(found[1])
-    if len(tails) == 1:
-        return tails[0], lucky[0]
-    return np.concatenate(tails, axis=1), np.concatenate(lucky)
+            take(session, run.compute(inputs[:, part], np.array(primes[part])))
+            clock.spent("download")
 
 
 def _lanes_of_a_pass(
@@ -184,17 +253,16 @@ class _Pass:
     checkpoint: Callable[[], None]
     clock: _Clock
 
-    def compute(
-        self, inputs: NDArray[np.uint32], primes: NDArray[np.int64]
-    ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
-        """As :func:`replay`, in one go."""
+    def compute(self, inputs: NDArray[np.uint32], primes: NDArray[np.int64]) -> _Images:
+        """Everything for these primes."""
         record, session, group = self.record, self.session, self.shape.group
         count = len(primes)
         lanes = -(-count // group) * group
         # A group that is not full repeats its last prime.
         filled = np.minimum(np.arange(lanes), count - 1)
+        all_primes = primes[filled].astype(np.uint32)
         field = session.allocate(3 * lanes)
-        session.write(field, field_of(primes[filled].astype(np.uint32)))
+        session.write(field, field_of(all_primes))
         bad = session.allocate(lanes)
         session.zero(bad, lanes)
         coefficients = session.allocate(record.terms * lanes)
@@ -215,13 +283,13 @@ class _Pass:
             self.checkpoint()
         session.free(dense)
         session.free(squares)
-        tails = self._collect(lanes, coefficients)
+        collected = self._collect(lanes, coefficients)
         flags = np.empty(lanes, np.uint32)
         session.read(bad, flags)
         for memory in (field, bad, coefficients):
             session.free(memory)
-        self.clock.spent("download")
-        return tails[:, :count], flags[:count] == 0
+        terms = record.terms - record.first_result
+        return _Images(collected, terms, all_primes, flags[:count] == 0)
 
     def _reduce(
         self, one: Round, field: Words, lanes: int, coefficients: Words, dense: Words, bad: Words
@@ -268,19 +336,24 @@ class _Pass:
             self.record.terms, bad,
         )  # fmt: skip
 
-    def _collect(self, lanes: int, coefficients: Words) -> NDArray[np.uint32]:
-        """The last round's coefficients, shape ``(terms, lanes)``."""
+    def _collect(self, lanes: int, coefficients: Words) -> Words:
+        """The last round's coefficients, ``[term][lane]``."""
         record = self.record
-        tails = np.empty((record.terms - record.first_result, lanes), np.uint32)
-        collected = self.session.allocate(tails.size)
-        blocks = min(1 << 16, -(-tails.size // _COLLECT_THREADS)) or 1
+        size = (record.terms - record.first_result) * lanes
+        collected = self.session.allocate(size)
         self.session.launch(
-            "collect_terms", self.shape.group, (blocks,), (_COLLECT_THREADS,), 0,
+            "collect_terms", self.shape.group, blocks_for(size), (THREADS,), 0,
             coefficients, record.terms, record.first_result, lanes, collected,
         )  # fmt: skip
-        self.session.read(collected, tails)
-        self.session.free(collected)
-        return tails
+        return collected
 
 
-__all__ = ["COMBINE_STRIPE", "COMBINE_TILE", "Shape", "block_threads", "field_of", "replay"]
+__all__ = [
+    "COMBINE_STRIPE",
+    "COMBINE_TILE",
+    "Shape",
+    "block_threads",
+    "field_of",
+    "replay",
+    "replay_kept",
+]

@@ -55,6 +55,10 @@ class Session(Protocol):
         """Give memory back when all that was queued is done."""
         ...
 
+    def keep(self, words: Words) -> None:
+        """Leave memory to the caller: it outlives the session, until :meth:`Device.release`."""
+        ...
+
     def write(self, words: Words, values: NDArray[Any]) -> None:
         """Copy a C-contiguous array of a 32-bit type; it may be changed afterwards."""
         ...
@@ -114,8 +118,13 @@ class Device(Protocol):
         """Use the device in this thread.
 
         Errors of the driver in the block become ``CudaError``: E-CUDA-003 where a request was
-        refused, as when memory runs out, E-CUDA-006 where a kernel failed.
+        refused, as when memory runs out, E-CUDA-006 where a kernel failed. Nothing that was queued
+        is left running.
         """
+        ...
+
+    def release(self, words: Words) -> None:
+        """Give back what a session has kept and nothing uses any more; a failure is not reported."""
         ...
 
 

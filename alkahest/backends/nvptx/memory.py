@@ -131,13 +131,13 @@ class _Memory:
         with faults.translated("E-CUDA-003", doing), device.entered(stream):
             self.address = device.allocate(self.size, stream)
         finalizer = weakref.finalize(
-            self, _give_back, os.getpid(), device, self.address, self.markers
+            self, give_back, os.getpid(), device, self.address, self.markers
         )
         finalizer.atexit = False
 
 
-def _give_back(process: int, device: Device, address: int, markers: list[Marker]) -> None:
-    """Release memory in the order of a stream of our own.
+def give_back(process: int, device: Device, address: int, markers: list[Marker]) -> None:
+    """Release memory in the order of a stream of our own; in a forked child, do nothing.
 
     The stream that it was allocated for may be gone, or be a thread's default stream, which is
     another one in the thread that comes here.

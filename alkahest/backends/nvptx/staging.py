@@ -149,6 +149,18 @@ class Lane:
         result = cu.cuMemcpyDtoHAsync(target, source, size, self.stream.handle)
         faults.check(result, "cuMemcpyDtoHAsync")
 
+    def fetch_from(self, address: int, size: int) -> None:
+        """Queue the download of ``size`` bytes of other memory of the device to the block's begin.
+
+        Raises:
+            DriverError: the driver refused the copy.
+        """
+        from cuda.bindings import driver as cu
+
+        target = self.block.host_address
+        result = cu.cuMemcpyDtoHAsync(target, address, size, self.stream.handle)
+        faults.check(result, "cuMemcpyDtoHAsync")
+
     def wait(self) -> None:
         """Wait until everything that is queued is done; the interpreter lock is released.
 

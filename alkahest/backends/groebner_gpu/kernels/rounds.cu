@@ -3,14 +3,12 @@
 
 #include "elimination.cu"
 #include "dense.cu"
+#include "random.cu"
 
-// Multiplier of a row in a combination: splitmix64 (G. L. Steele, D. Lea, C. H. Flood, OOPSLA 2014).
+// Multiplier of a row in a combination.
 __device__ __forceinline__ u32 weight(u64 seed, u64 number, u32 p)
 {
-    u64 z = seed + (number + 1) * 0x9E3779B97F4A7C15ull;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-    return (u32)((z ^ (z >> 31)) % p);
+    return (u32)(random_word(seed, number) % p);
 }
 
 // dense[b] = the combination of number first + b of all rows, reduced.
