@@ -5,7 +5,9 @@
 For each system the processor learns the record, a GPU replays it for each number of primes, and
 some of the images are compared with the processor's. Printed are multiply-subtracts a second in the
 reduction of rows and in the dense part, and where the time went; with ``--layouts`` for
-every number of primes and of threads to a block that can be chosen. Exits with 1 when an image is wrong.
+every number of primes and of threads to a block that can be chosen. A last row for each system
+times the lifting to the rationals on the device and on the processor's threads. Exits with 1 when an
+image or a numerator is wrong.
 
 Needs an NVIDIA GPU and an installed alkahest-groebner-gpu. The systems are those of
 ``benchmarks/groebner.py``.
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -110,8 +113,66 @@ def timed(device: Any, name: str, counts: list[int], every: bool) -> Iterator[di
             }
 
 
+def timed_lifting(device: Any, name: str) -> dict[str, Any]:
+    """The lifting from as many primes as a basis needs: on the device, and on the processor."""
+    from alkahest.backends.groebner_gpu.reducer import GpuReducer
+    from alkahest.groebner.engine.columns import Columns
+    from alkahest.groebner.engine.lanes import LANES
+    from alkahest.groebner.engine.lift import Lift
+    from alkahest.groebner.engine.primes import primes_below
+
+    given, trace, _ = learned(name)
+    reducer = GpuReducer([device])
+    source = primes_below(2**31 - 1000, given.leading())
+    offsets = trace.offsets - np.arange(len(trace.offsets))
+    threads = os.cpu_count() or 1
+    columns, lift, count = Columns(), Lift(offsets, threads, leads=1), 0
+    while not lift.settled:
+        count += LANES
+        while len(columns.primes) < count:
+            primes = [next(source) for _ in range(reducer.lanes)]
+            inputs = np.stack([given.images(p) for p in primes], axis=1)
+            columns.add(reducer.replay_kept(trace, inputs, primes, lambda: None), reducer)
+        columns.settle(lift, count, lambda: None)  # loads the kernels
+    lift = Lift(offsets, threads, leads=1)
+    clock = [time.perf_counter()]
+    columns.settle(lift, count, lambda: None)
+    clock.append(time.perf_counter())
+    there = columns.lifted_by is not None
+    residues = columns.array()[:, :count]
+    clock.append(time.perf_counter())
+    expected = Lift(offsets, threads, leads=1)
+    expected.settle(residues, tuple(columns.primes[:count]))
+    clock.append(time.perf_counter())
+    seconds, download, processor = np.diff(clock).tolist()
+    width = lift.words()
+    right = lift.denominators == expected.denominators and width == expected.words()
+    right = right and np.array_equal(lift.limbs[:, :width], expected.limbs[:, :width])
+    return {
+        "system": name,
+        "lifting": True,
+        "primes": count,
+        "right": right and np.array_equal(lift.negative, expected.negative),
+        "on_the_device": there,
+        "total": seconds,
+        "download_of_residues": download,
+        "processor": processor,
+        "threads": threads,
+        "terms": int(offsets[-1]),
+        "bits": lift.bits(),
+    }
+
+
 def shown(row: dict[str, Any]) -> str:
     """A line of the table."""
+    if "lifting" in row:
+        return (
+            f"{'ok  ' if row['right'] else 'WRONG'} {row['system']:<11} {row['primes']:>4} primes, "
+            f"lifting of {row['terms']} terms of up to {row['bits']} bits on the "
+            f"{'device' if row['on_the_device'] else 'processor'}: {1e3 * row['total']:.1f} ms; "
+            f"the residues come down in {1e3 * row['download_of_residues']:.1f} ms, and the "
+            f"processor's {row['threads']} threads lift in {1e3 * row['processor']:.1f} ms"
+        )
     phases = ", ".join(f"{name} {1e3 * value:.1f} ms" for name, value in row["seconds"].items())
     threads = row["threads"] or "auto"
     return (
@@ -144,6 +205,8 @@ def main(arguments: list[str] | None = None) -> int:
         ):
             print(shown(row), flush=True)
             rows.append(row)
+        rows.append(timed_lifting(device, name))
+        print(shown(rows[-1]), flush=True)
     if options.json:
         facts = {"device": device.name, "rows": rows}
         options.json.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")

@@ -15,7 +15,7 @@ def test_rational_bases_are_the_processor_s(name: str) -> None:
     names = [f"x{i}" for i in range(n)]
     basis, report = compute_groebner_basis_gpu(polynomials, names)
     assert report.ran_on_gpu()
-    assert report.reductions_on_gpu >= 1
+    assert report.reductions_on_gpu >= 2  # replays, and the lifting
     assert not report.fell_back_to_cpu()
     assert basis == GroebnerBasis.compute(polynomials, names)
 

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from keptresidues import (
+    PRIMES,
+    assert_lifted,
+    kept_on,
+    lift_of,
+    random_polynomials,
+    residues_of,
+)
 from polysystems import dictionaries, named, system
 from traces import inputs_of, learned, on_the_processor, some_primes
 
 from alkahest.backends.groebner_gpu import compiling
 from alkahest.backends.groebner_gpu.emulated import EmulatedDevice
 from alkahest.backends.groebner_gpu.gpu import Gpu
+from alkahest.backends.groebner_gpu.lifting import settle
 from alkahest.backends.groebner_gpu.record import record_of
 from alkahest.backends.groebner_gpu.reducer import GpuReducer
 from alkahest.backends.groebner_gpu.replay import Shape, replay
@@ -61,6 +70,43 @@ def test_every_lane_of_a_large_replay_is_the_processor_s_image(
     for column in (0, 1, count // 2, count - 1):
         expected, _ = on_the_processor(trace, given, primes[column])
         assert np.array_equal(tails[:, column], expected)
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize(("bits", "count"), [(20, 6), (150, 9), (2500, 90), (15000, 511)])
+def test_lifted_numbers_are_exact(device: Gpu, bits: int, count: int) -> None:
+    polynomials = random_polynomials(bits, count=40, terms=20, bits=bits)
+    primes = PRIMES[:count]
+    residues = residues_of(polynomials, primes)
+    half = count // 2
+    parts = [
+        (kept_on(device, residues[:, part], primes[part], extra=30), range(part.stop - part.start))
+        for part in (slice(0, half), slice(half, count))
+    ]
+    for kept in (parts, [(kept_on(device, residues, primes), range(count))]):
+        lift = lift_of(polynomials, threads=2, leads=1)
+        assert settle(lift, kept, primes, nothing)
+        assert_lifted(lift, polynomials)
+        for one, _ in kept:
+            one.close()
+
+
+def test_large_liftings_are_the_processor_s(device: Gpu) -> None:
+    # Limbs of some dozen megabytes, which threads bring down.
+    polynomials = random_polynomials(1, count=300, terms=2000, bits=900)
+    primes = PRIMES[:40]
+    residues = residues_of(polynomials, primes)
+    lift, expected = lift_of(polynomials, threads=4), lift_of(polynomials, threads=4)
+    kept = kept_on(device, residues, primes, extra=24)
+    assert settle(lift, [(kept, range(40))], primes, nothing)
+    assert np.array_equal(kept.columns([3, 17]), residues[:, [3, 17]])
+    expected.settle(residues, primes)
+    assert expected.settled
+    assert lift.denominators == expected.denominators
+    width = lift.limbs.shape[1]
+    assert np.array_equal(lift.limbs, expected.limbs[:, :width])
+    assert not expected.limbs[:, width:].any()
+    assert np.array_equal(lift.negative, expected.negative)
 
 
 @pytest.mark.sanitize

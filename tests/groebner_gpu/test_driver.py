@@ -96,6 +96,95 @@ def test_the_witness_passes_on_a_device(child):
         assert "Fake GPU 0" in detail
 
 
+def test_large_downloads_come_through_page_locked_memory_of_several_threads_that_is_kept(child):
+    with child(ALKAHEST_COPY_THREADS="3") as process:
+        found = process.ask(
+            """
+import numpy as np
+from alkahest.backends.groebner_gpu import downloads
+from alkahest.backends.groebner_gpu.gpu import open_gpu
+
+device = open_gpu(0)
+values = np.arange(3 * downloads.LEAST_BYTES // 4 + 5, dtype=np.uint32)
+result = []
+for _ in range(2):
+    with device.session() as session:
+        words = session.allocate(values.size)
+        session.write(words, values)
+        copy = np.zeros_like(values)
+        session.read(words + 3, copy[3:])
+        result.append(bool((copy[3:] == values[3:]).all()) and not copy[:3].any())
+"""
+        )
+        assert found == [True, True]
+        calls = process.calls()
+        assert 1 <= sum(call.startswith("lock ") for call in calls) <= 3
+
+
+def test_large_results_are_lifted_and_read_by_threads_and_what_was_kept_is_given_back(child):
+    with child(ALKAHEST_COPY_THREADS="2") as process:
+        process.calls()
+        found = process.ask(
+            """
+from alkahest.backends.groebner_gpu import downloads, gpu
+
+gpu.LEAST_BYTES = 64
+basis, report = ak.compute_groebner_basis_gpu(SYSTEM, "x y z")
+result = [basis == ak.GroebnerBasis.compute(SYSTEM, "x y z"), report.ran_on_gpu(),
+          report.reductions_on_gpu]
+"""
+        )
+        assert found == [True, True, 2]
+        calls = process.calls()
+        locked = sum(call.startswith("lock ") for call in calls)
+        assert 1 <= locked <= 2
+        allocated = sum(call.startswith("allocate") for call in calls)
+        released = sum(call.startswith("release") for call in calls)
+        assert allocated == released + locked  # a block of page-locked memory has a twin
+
+
+def test_without_page_locked_memory_a_large_download_is_an_error_that_names_it(child):
+    with child(FAKE_CUDA_LOCK="2") as process:
+        code = """
+from alkahest.backends.groebner_gpu import gpu
+
+gpu.LEAST_BYTES = 64
+ak.GroebnerBasis.compute(SYSTEM, "x y z", device="cuda")
+"""
+        with pytest.raises(Failed, match="page-locked") as caught:
+            process.ask(code)
+        assert caught.value.code == "E-SOLVE-010"
+
+
+def test_a_forked_child_gives_back_nothing_of_its_parent_s(child):
+    with child() as process:
+        found = process.ask(
+            """
+import os
+from pathlib import Path
+import numpy as np
+from alkahest.backends.groebner_gpu.gpu import open_gpu
+from alkahest.backends.groebner_gpu.kept import Part
+
+device = open_gpu(0)
+with device.session() as session:
+    words = session.allocate(8)
+    part = Part(device, session, words, 4, np.array([7, 11], np.uint32))
+pid = os.fork()
+if not pid:
+    part.close()
+    os._exit(0)
+os.waitpid(pid, 0)
+log = Path(os.environ["FAKE_CUDA_LOG"])
+before = log.read_text().count("release")
+part.close()
+part.close()
+result = [before, log.read_text().count("release")]
+"""
+        )
+        assert found == [0, 1]
+
+
 @pytest.mark.parametrize("lost", [5])
 def test_a_lost_context_is_an_error_and_with_fallback_the_processor_finishes(child, lost):
     with child(FAKE_CUDA_LOSES=str(lost)) as process:

@@ -13,7 +13,8 @@ from alkahest import (
     solve,
     triangularize,
 )
-from alkahest.backends.groebner_gpu.emulated import EmulatedDevice
+from alkahest.backends.groebner_gpu.emulated import EmulatedDevice, run_twin
+from alkahest.backends.groebner_gpu.record import record_of
 from alkahest.backends.groebner_gpu.reducer import LANES_OF_A_DEVICE, GpuReducer
 
 SYSTEM = ["x^2 + y*z - 2", "x*z + y^2 - 3", "x*y + z^2 - 5"]
@@ -153,3 +154,107 @@ def test_a_deadline_is_not_taken_for_a_failed_device(pretend):
     with pytest.raises(SolverError) as caught:
         GroebnerBasis.compute(polynomials, names, device="cuda", fallback="cpu", deadline=1e-9)
     assert caught.value.code == "E-SOLVE-012"
+
+
+LIFTED = "katsura-5"
+
+
+def rational(**options):
+    polynomials, n = named(LIFTED)
+    names = [f"x{i}" for i in range(n)]
+    basis, report = compute_groebner_basis_gpu(polynomials, names, **options)
+    assert basis == GroebnerBasis.compute(polynomials, names)
+    return report
+
+
+def test_a_rational_basis_is_lifted_on_the_device(pretend):
+    (device,) = pretend(EmulatedDevice())
+    report = rational()
+    assert report.ran_on_gpu()
+    assert report.reductions_on_gpu == 2  # a replay and the lifting
+    assert {"mix_terms", "add_cofactors", "collect_limbs"} <= set(device.launches)
+    assert "lift" in report.seconds
+    assert device.kept == 0
+
+
+@pytest.mark.parametrize(
+    "kernel", ["gather_columns", "mix_terms", "scale_terms", "check_terms", "collect_limbs"]
+)
+def test_a_device_that_fails_in_the_lifting_is_an_error_or_with_fallback_the_processor_lifts(
+    pretend, kernel
+):
+    (whole,) = pretend(EmulatedDevice())
+    rational()
+    number = whole.launches.index(kernel) + 1
+    (device,) = pretend(EmulatedDevice(fails_at=number))
+    with pytest.raises(SolverError, match="CUDA_ERROR_LAUNCH_FAILED") as caught:
+        rational()
+    assert caught.value.code == "E-SOLVE-010"
+    del caught
+    assert device.kept == 0
+    (device,) = pretend(EmulatedDevice(fails_at=number))
+    report = rational(fallback="cpu")
+    assert report.fell_back_to_cpu()
+    assert report.reductions_on_gpu == 1
+    assert "CUDA_ERROR_LAUNCH_FAILED" in report.first_gpu_error
+    assert device.kept == 0
+
+
+def test_memory_that_runs_out_in_the_lifting_is_a_failure_and_with_fallback_nothing_is_lost(
+    pretend,
+):
+    def launch(kernel, *rest):
+        run_twin(kernel, *rest)
+        if kernel == "mix_terms":
+            device.memory = 0
+
+    (device,) = pretend(EmulatedDevice(launch=launch))
+    with pytest.raises(SolverError, match="CUDA_ERROR_OUT_OF_MEMORY") as caught:
+        rational()
+    assert caught.value.code == "E-SOLVE-010"
+    (device,) = pretend(EmulatedDevice(launch=launch))
+    report = rational(fallback="cpu")
+    assert report.reductions_on_cpu == 1
+    assert "CUDA_ERROR_OUT_OF_MEMORY" in report.first_gpu_error
+
+
+def test_where_memory_is_short_from_the_start_the_processor_lifts_by_plan(pretend):
+    record = record_of(learned(LIFTED)[1])
+    need = 2 * record.terms - record.first_result + record.dense_words + record.square_words
+    (device,) = pretend(EmulatedDevice(memory=4 * len(record.words) + 4 * need * 10))
+    report = rational()
+    assert report.ran_on_gpu()
+    assert "add_cofactors" not in device.launches
+    assert device.kept == 0
+
+
+def test_an_unlucky_prime_is_dropped_and_its_lane_not_lifted_from(pretend):
+    def launch(kernel, group, grid, block, shared, arguments):
+        run_twin(kernel, group, grid, block, shared, arguments)
+        if kernel == "reduce_rows":
+            arguments[-1][2] = 1
+
+    (device,) = pretend(EmulatedDevice(launch=launch))
+    report = rational()
+    assert len(report.dropped) == 1
+    assert "add_cofactors" in device.launches
+    assert report.ran_on_gpu()
+
+
+def test_primes_of_several_devices_are_lifted_from_together(pretend, monkeypatch):
+    from alkahest.backends.groebner_gpu import reducer
+
+    monkeypatch.setattr(reducer, "LANES_OF_A_DEVICE", 8)
+    first, second = pretend(EmulatedDevice(), EmulatedDevice())
+    long = [
+        "123456789012345678901*x^2 + y*z - 98765432109876543217",
+        "x*z + 1122334455667788990011*y^2 - 3",
+        "x*y + 5*z^2 - 55443322110099887766",
+    ]
+    basis, report = compute_groebner_basis_gpu(long, "x y z")
+    assert basis == GroebnerBasis.compute(long, "x y z")
+    assert len(report.primes) > 8
+    assert report.ran_on_gpu()
+    assert "add_cofactors" in first.launches
+    assert "add_cofactors" not in second.launches
+    assert first.kept == second.kept == 0

@@ -72,6 +72,13 @@ class Columns:
             return part.kept.columns(part.lanes[:1])[:, 0]
         return part.as_array()[:, 0]
 
+    def array(self) -> NDArray[np.uint32]:
+        """Everything as one array, shape ``(terms, primes)``; devices keep nothing of it."""
+        arrays = [part.as_array() for part in self._parts]
+        merged = arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=1)
+        self._parts = [_Part(list(range(merged.shape[1])), merged)]
+        return merged
+
     def settle(self, lift: Lift, count: int, checkpoint: Callable[[], None]) -> None:
         """Find what the first ``count`` primes tell of the coefficients; the last one checks."""
         primes = tuple(self.primes[:count])
@@ -80,7 +87,7 @@ class Columns:
             self.lifted_by = reducer if lift.settled else None
             return
         known = [i for i, denominator in enumerate(lift.denominators) if denominator]
-        residues = self._here()[:, :count]
+        residues = self.array()[:, :count]
         lift.settle(residues, primes, checkpoint)
         if lift.settled:
             lift.recheck(residues[:, -1:], primes[-1:], known)
@@ -103,10 +110,3 @@ class Columns:
                 kept.append((cast("KeptResidues", part.kept), lanes))
         same = bool(reducers) and all(reducer is reducers[0] for reducer in reducers)
         return (reducers[0] if same else None), kept
-
-    def _here(self) -> NDArray[np.uint32]:
-        """Everything as one array."""
-        arrays = [part.as_array() for part in self._parts]
-        merged = arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=1)
-        self._parts = [_Part(list(range(merged.shape[1])), merged)]
-        return merged
