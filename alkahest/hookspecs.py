@@ -142,7 +142,8 @@ def alkahest_make_reducer(backend: str, device: int | None) -> object | None:
         device: ordinal of the device, or None for the backend's choice.
 
     Returns:
-        A ``Reducer``, as described in ``alkahest.groebner.engine.reducers``, or None.
+        A ``Reducer``, as described in ``alkahest.groebner.engine.reducers``, or None. It may be a
+        ``LiftingReducer``, which keeps what it computes and lifts it to the rationals itself.
 
     Raises:
         CudaError: E-CUDA-003 where there is no such device.

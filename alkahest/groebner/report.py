@@ -58,7 +58,7 @@ class Report:
 
     @property
     def reductions_on_gpu(self) -> int:
-        """Matrices, or replays for a batch of primes, done on a GPU."""
+        """Matrices, replays for a batch of primes, and the lifting, done on a GPU."""
         return self.run.reductions_on_gpu
 
     @property

@@ -241,11 +241,29 @@ def test_an_unlucky_prime_is_dropped_and_its_lane_not_lifted_from(pretend):
     assert report.ran_on_gpu()
 
 
-def test_primes_of_several_devices_are_lifted_from_together(pretend, monkeypatch):
+def test_residues_that_would_leave_too_little_memory_come_down(pretend, monkeypatch):
+    from alkahest.backends.groebner_gpu import replay
+
+    monkeypatch.setattr(replay, "_SHARES_OF_KEPT", 1 << 40)
+    (device,) = pretend(EmulatedDevice())
+    assert rational().reductions_on_gpu == 1
+    assert "add_cofactors" not in device.launches
+    one, other = EmulatedDevice(), EmulatedDevice(memory=1 << 40)
+    pretend(one, other)
+    monkeypatch.setattr(replay, "_SHARES_OF_KEPT", 1 << 16)
+    assert rational().ran_on_gpu()  # the second keeps its share, the first does not
+    assert one.kept == other.kept == 0
+    assert not {"mix_terms", "add_cofactors"} & {*one.launches, *other.launches}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_primes_of_several_replays_and_devices_are_lifted_from_together(
+    pretend, monkeypatch, count
+):
     from alkahest.backends.groebner_gpu import reducer
 
     monkeypatch.setattr(reducer, "LANES_OF_A_DEVICE", 8)
-    first, second = pretend(EmulatedDevice(), EmulatedDevice())
+    first, *others = pretend(*(EmulatedDevice() for _ in range(count)))
     long = [
         "123456789012345678901*x^2 + y*z - 98765432109876543217",
         "x*z + 1122334455667788990011*y^2 - 3",
@@ -256,5 +274,8 @@ def test_primes_of_several_devices_are_lifted_from_together(pretend, monkeypatch
     assert len(report.primes) > 8
     assert report.ran_on_gpu()
     assert "add_cofactors" in first.launches
-    assert "add_cofactors" not in second.launches
-    assert first.kept == second.kept == 0
+    assert first.kept == 0
+    for other in others:
+        assert "mix_terms" in other.launches
+        assert "add_cofactors" not in other.launches
+        assert other.kept == 0

@@ -17,7 +17,8 @@ class GpuBackendReport:
 
     Attributes:
         device_name: of the device, or how many there are and the first one's name.
-        reductions_on_gpu: matrices, or replays for a batch of primes, done on a device.
+        reductions_on_gpu: matrices, replays for a batch of primes, and the lifting to the rationals,
+            done on a device.
         reductions_on_cpu: those meant for a device that the processor did instead.
         planned_on_cpu: those that are the processor's by plan, such as learning.
         first_gpu_error: what a device said that failed first, or "".

@@ -177,6 +177,17 @@ def _mixed(part: Part, spans: NDArray[np.int32]) -> NDArray[np.uint32]:
     return found
 
 
+def _remainders(numbers: list[int], primes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Positive numbers modulo primes below 2**32, shape ``(numbers, primes)``."""
+    words = -(-max(n.bit_length() for n in numbers) // 32)
+    data = b"".join(n.to_bytes(4 * words, "big") for n in numbers)
+    limbs = np.frombuffer(data, ">u4").reshape(len(numbers), words).astype(np.uint64)
+    found = np.zeros((len(numbers), len(primes)), np.uint64)
+    for limb in limbs.T:
+        found = (found << np.uint64(32) | limb[:, None]) % primes
+    return found
+
+
 class _Slice:
     """Some polynomials, one after another, whose numerators are computed in one session."""
 
@@ -194,7 +205,7 @@ class _Slice:
         """Write all numerators to the lift; which polynomials passed the check."""
         work, modulus = self._work, self._work.attempt.modulus
         n, primes = len(work.primes) - 1, np.array(work.primes, np.uint32)
-        remainders = np.array([[d % p for p in work.primes] for d in denominators], np.uint64)
+        remainders = _remainders(denominators, np.array(work.primes, np.uint64))
         factors = (remainders[:, :n] * modulus.inverses % modulus.primes).astype(np.uint32)
         residues, width, columns = self._residues()
         owners, limbs = self._numerators(residues, width, columns[:n], factors, primes[:n])

@@ -104,12 +104,11 @@ class GpuReducer:
     ) -> KeptImages | Images:
         """See :class:`alkahest.groebner.engine.reducers.LiftingReducer`."""
         done = self._side_by_side(replay_kept, trace, inputs, primes, checkpoint)
-        found = [one for several in done for one in several]
-        lucky = _flags(lucky for _, lucky in found)
-        kept = joined([(part, len(lucky)) for part, lucky in found])
+        flags = _flags(lucky for _, lucky in done)
+        kept = joined([(part, len(lucky)) for part, lucky in done])
         if isinstance(kept, Kept):
-            return KeptImages(primes=tuple(primes), lucky=lucky, kept=kept, on_gpu=self.on_gpu)
-        return Images(primes=tuple(primes), lucky=lucky, tails=kept, on_gpu=self.on_gpu)
+            return KeptImages(primes=tuple(primes), lucky=flags, kept=kept, on_gpu=self.on_gpu)
+        return Images(primes=tuple(primes), lucky=flags, tails=kept, on_gpu=self.on_gpu)
 
     def settle(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 import numpy as np
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from alkahest.backends.groebner_gpu.record import Record, Round
     from alkahest.backends.groebner_gpu.sessions import Device, Session
+
+_T = TypeVar("_T")
 
 _LARGEST_GROUP = 8
 """Lanes of a block at most, where its columns fit into shared memory."""
@@ -112,17 +114,12 @@ def replay(
         CudaError: E-CUDA-003 when the memory does not suffice for a single group of primes or the
             driver refuses a request, E-CUDA-006 when a kernel fails.
     """
-    tails: list[NDArray[np.uint32]] = []
-    lucky: list[NDArray[np.bool_]] = []
 
-    def read(session: Session, images: _Images) -> None:
-        tails.append(images.read(session))
-        lucky.append(images.lucky)
+    def read(session: Session, images: _Images) -> NDArray[np.uint32]:
+        return images.read(session)
 
-    _replay(device, record, inputs, primes, checkpoint, shape, seconds, read)
-    if len(tails) == 1:
-        return tails[0], lucky[0]
-    return np.concatenate(tails, axis=1), np.concatenate(lucky)
+    tails, lucky = _replay(device, record, inputs, primes, checkpoint, shape, seconds, read)
+    return tails[0] if len(tails) == 1 else np.concatenate(tails, axis=1), lucky
 
 
 def replay_kept(
@@ -133,21 +130,22 @@ def replay_kept(
     checkpoint: Callable[[], None],
     shape: Shape | None = None,
     seconds: dict[str, float] | None = None,
-) -> list[tuple[Part | NDArray[np.uint32], NDArray[np.bool_]]]:
-    """The same, but the coefficients stay on the device, where they leave room for the next ones.
+) -> tuple[Part | NDArray[np.uint32], NDArray[np.bool_]]:
+    """The same, but the coefficients stay on the device.
 
-    Returns:
-        One after another for some of the primes each: the coefficients, an array after all where
-        memory is short, and for each prime whether the record fits it.
+    They do not where its memory is short: they come down if it takes several passes to compute
+    them, or if they would leave too little for the next ones.
     """
-    found: list[tuple[Part | NDArray[np.uint32], NDArray[np.bool_]]] = []
 
-    def keep(session: Session, images: _Images) -> None:
-        part = images.kept(session, device)
-        found.append((images.read(session) if part is None else part, images.lucky))
+    def keep(session: Session, images: _Images) -> Part | NDArray[np.uint32]:
+        kept = images.kept(session, device) if len(images.lucky) == len(primes) else None
+        return images.read(session) if kept is None else kept
 
-    _replay(device, record, inputs, primes, checkpoint, shape, seconds, keep)
-    return found
+    found, lucky = _replay(device, record, inputs, primes, checkpoint, shape, seconds, keep)
+    if len(found) == 1:
+        return found[0], lucky
+    arrays = [part for part in found if not isinstance(part, Part)]
+    return np.concatenate(arrays, axis=1), lucky
 
 
 @attrs.frozen(eq=False)
@@ -182,9 +180,11 @@ def _replay(
     checkpoint: Callable[[], None],
     shape: Shape | None,
     seconds: dict[str, float] | None,
-    take: Callable[[Session, _Images], None],
-) -> None:
-    """Hand what each pass finds to ``take``."""
+    take: Callable[[Session, _Images], _T],
+) -> tuple[list[_T], NDArray[np.bool_]]:
+    """What ``take`` makes of each pass, and for each prime whether the record fits it."""
+    taken: list[_T] = []
+    lucky: list[NDArray[np.bool_]] = []
     shape = shape or Shape.fitting(record, device.shared_bytes)
     with device.session() as session:
         words = session.allocate(len(record.words))
@@ -195,8 +195,11 @@ def _replay(
         for first in range(0, len(primes), step):
             part = slice(first, min(first + step, len(primes)))
             run = _Pass(session, device, record, words, shape, checkpoint, clock)
-            take(session, run.compute(inputs[:, part], np.array(primes[part])))
+            images = run.compute(inputs[:, part], np.array(primes[part]))
+            taken.append(take(session, images))
+            lucky.append(images.lucky)
             clock.spent("download")
+    return taken, np.concatenate(lucky)
 
 
 def _lanes_of_a_pass(

@@ -310,13 +310,13 @@ class _Lifting:
         done = len(columns.primes)
         self.limits.tell(Progress(phase="replay", step=done, basis=len(trace.offsets) - 1))
         started = perf_counter()
-        reducer, images = host_reducer(), list[Images | KeptImages]()
         if self.executor is None:
             reducer = replaying(self.reducer, trace, done)
             batch = [next(primes) for _ in range(reducer.lanes)]
-            images += [replay_primes(trace, self.given, batch, reducer, self.limits)]
+            images = [replay_primes(trace, self.given, batch, reducer, self.limits)]
         else:
-            images += self._elsewhere(self.executor, trace, primes, done)
+            reducer = host_reducer()
+            images = self._elsewhere(self.executor, trace, primes, done)
         for one in images:
             columns.add(one, reducer)
         self.on_gpu += [one.on_gpu for one in images]

@@ -238,8 +238,8 @@ class RunReport:
         seconds: wall time by phase, for instance ``"learn"``, ``"replay"``, ``"lift"``.
         reducer: name of what did the linear algebra.
         planned_on_cpu: reductions that belong to the host by plan (learning, interreduction).
-        reductions_on_cpu: reductions meant for a device that the host did.
-        reductions_on_gpu: reductions done on a device.
+        reductions_on_cpu: reductions, and liftings, meant for a device that the host did.
+        reductions_on_gpu: reductions, and liftings, done on a device.
         first_gpu_error: what a device said that failed first, where the host took over, or "".
         choice: why the host or a device was taken, where that was left to the library, or "".
     """

@@ -2,7 +2,8 @@
 
 A plugin of another distribution offers its reducer through the hook ``alkahest_make_reducer``. It
 gets NumPy arrays inside the records named here and may return any objects with the same
-attributes, so that it need not import this package.
+attributes, so that it need not import this package. A reducer need not be able to lift, as a
+:class:`LiftingReducer` is: the host does it then.
 """
 
 from __future__ import annotations
