@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from alkahest.backends.groebner_gpu.sessions import Argument, Session, Words
 
 MOST_PRIMES = 511
-"""Primes from whose products a sum of 64 bits holds all."""
+"""Primes to lift from at most: a 64-bit sum holds as many products of a residue and a digit."""
 
 MIXTURES, STRIPES = 8, 8
 """Combinations of a polynomial, and terms that a block mixes at once."""
@@ -129,16 +129,13 @@ class _Settling:
         sizes = np.diff(self.lift.offsets)[indices]
         trial = Lift(np.concatenate([[0], np.cumsum(sizes)]), self.lift.threads)
         # Where one without terms begins the next one does too, and comes later here.
-        shifts = dict(
-            zip(trial.offsets.tolist(), self.lift.offsets[indices].tolist(), strict=False)
-        )
+        begins = self.lift.offsets[indices].tolist()
+        begin_of = dict(zip(trial.offsets.tolist(), begins, strict=False))
 
         def rows(first: int, last: int) -> NDArray[np.uint32]:
-            return self.attempt.rows(shifts[first], shifts[first] + last - first)
+            return self.attempt.rows(begin_of[first], begin_of[first] + last - first)
 
-        trial.settle_each(
-            list(range(len(indices))), attrs.evolve(self.attempt, rows=rows), self.checkpoint
-        )
+        trial.settle_each(trial.waiting, attrs.evolve(self.attempt, rows=rows), self.checkpoint)
         for i, denominator in zip(indices, trial.denominators, strict=True):
             found[i] = denominator
         return trial.settled
@@ -251,12 +248,8 @@ class _Slice:
         primes: NDArray[np.uint32],
     ) -> tuple[Words, Words]:
         """The polynomial of each term, and its numerator in two's complement."""
-        session, modulus, terms, n = (
-            self._session,
-            self._work.attempt.modulus,
-            self._terms,
-            len(primes),
-        )
+        session, modulus = self._session, self._work.attempt.modulus
+        terms, n = self._terms, len(primes)
         owners, multiples = session.allocate(terms), session.allocate(terms)
         scaled = session.allocate(n * terms)
         starts = (self._offsets - self._offsets[0]).astype(np.int32)
