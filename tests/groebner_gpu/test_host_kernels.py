@@ -10,7 +10,7 @@ from keptresidues import assert_lifted, kept_on, lift_of, random_polynomials, re
 from polysystems import dictionaries, named, system
 from traces import inputs_of, learned, some_primes
 
-from alkahest.backends.groebner_gpu import compiling
+from alkahest.backends.groebner_gpu import compiling, twin
 from alkahest.backends.groebner_gpu.emulated import EmulatedDevice, run_twin
 from alkahest.backends.groebner_gpu.lifting import settle
 from alkahest.backends.groebner_gpu.record import record_of
@@ -98,6 +98,52 @@ def test_a_replay_by_the_sources_is_that_of_the_twins(compiled, group, threads, 
             assert ("reduce_long_rows" in device.launches) == (shared < 227 << 10)
 
 
+def random_matrix(rng, pivots, columns, rows):
+    """Entries, and where pivot rows and rows begin and end, of lengths and gaps of every kind."""
+    stretches, entries, terms = [], [], 0
+    for number in range(pivots + rows):
+        first, length = number + 1, rng.choice([0, 1, 2, 9, 9, 9, 33, 70, 140, 450])
+        if number >= pivots:  # a row with columns here and there, far apart
+            first, length = 0, rng.choice([1, 3, 20])
+        length = min(length, columns - first)
+        stretches.append((len(entries), length, terms, 0))
+        entries += sorted(rng.sample(range(first, columns), length))
+        terms += length
+    words = np.array(stretches, np.int32)
+    return np.array(entries, np.int32), words[:pivots], words[pivots:], terms
+
+
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize(("group", "threads"), [(1, 32), (1, 96), (4, 64), (32, 64)])
+def test_rows_are_reduced_whatever_the_lengths_of_pivots_and_the_gaps(
+    compiled, group, threads, backward
+):
+    launch, lanes, columns = compiled(group, backward=backward), max(group, 2), 640
+    rng = random.Random(group + threads)
+    numbers = np.random.default_rng(threads)
+    primes = numbers.choice(np.array(PRIMES, np.uint32), lanes)
+    for pivots, rows in ((1, 2), (33, 3), (130, 4)):
+        entries, pivot_rows, lower, terms = random_matrix(rng, pivots, columns, rows)
+        values = numbers.integers(0, 1 << 31, (terms, lanes), np.int64) % primes
+        known = values.reshape(terms, lanes // group, group).transpose(1, 0, 2).astype(np.uint32)
+        width = columns - pivots
+        expected, found, long = (np.full(lanes * rows * width, 7, np.uint32) for _ in range(3))
+        matrix = [
+            pivot_rows.reshape(-1).view(np.uint32), pivots, lower.reshape(-1).view(np.uint32), rows,
+            entries.view(np.uint32), columns, known.reshape(-1), terms,
+            field_of(primes).reshape(-1), lanes,
+        ]  # fmt: skip
+        rest = [None, np.zeros(lanes, np.uint32)]
+        grid = (rows * lanes // group,)
+        twin.reduce_rows(twin.Launched(group=group, grid=grid), *matrix, expected, *rest)
+        shared = 4 * columns * group
+        launch("reduce_rows", group, grid, (threads,), shared, [*matrix, found, *rest])
+        assert np.array_equal(found, expected)
+        tiles = np.full(rows * columns * lanes, 7, np.uint32)
+        launch("reduce_long_rows", group, grid, (threads,), 0, [*matrix, long, *rest, tiles])
+        assert np.array_equal(long, expected)
+
+
 @pytest.mark.parametrize("backward", [False, True])
 @pytest.mark.parametrize(("bits", "count"), [(20, 6), (150, 9), (2500, 90), (15000, 511)])
 def test_numbers_lifted_by_the_sources_are_exact(compiled, bits, count, backward):
@@ -124,8 +170,8 @@ def test_every_kernel_of_a_lifting_leaves_what_its_twin_leaves(compiled, backwar
         copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
         run_twin(kernel, group, grid, block, shared, copies)
         source(kernel, group, grid, block, shared, arguments)
-        for mine, twin in zip(arguments, copies, strict=True):
-            assert not isinstance(mine, np.ndarray) or np.array_equal(mine, twin), kernel
+        for mine, theirs in zip(arguments, copies, strict=True):
+            assert not isinstance(mine, np.ndarray) or np.array_equal(mine, theirs), kernel
         compared.append(kernel)
 
     # Primes that do not suffice for all, and one whose residues are wrong, make long remainders.

@@ -169,3 +169,15 @@ static uint32_t __ballot_sync(uint32_t, bool vote)
     host::wait(host::warps[warp], size);
     return bits;
 }
+
+static bool __any_sync(uint32_t all, bool vote) { return __ballot_sync(all, vote) != 0; }
+
+static int __shfl_sync(uint32_t, int value, int from)
+{
+    unsigned warp = host::running / 32, size = host::warp_size(warp);
+    host::votes[host::running] = value;
+    host::wait(host::warps[warp], size);
+    int found = host::votes[32 * warp + from];
+    host::wait(host::warps[warp], size);
+    return found;
+}

@@ -14,9 +14,9 @@
 // The columns without a known pivot go to dense[lane][row][column], or, where `place` is given,
 // to the terms that it names, as in `combine`.
 __device__ __forceinline__ void reduce_row(
-    u32 *tile, const Row *pivots, int npivots, const Row *rows, int nrows, const int *entries,
-    int columns, u32 *coefficients, int terms, const u32 *field, int lanes, u32 *dense,
-    const int *place, u32 *bad)
+    u32 *tile, bool is_shared, const Row *pivots, int npivots, const Row *rows, int nrows,
+    const int *entries, int columns, u32 *coefficients, int terms, const u32 *field, int lanes,
+    u32 *dense, const int *place, u32 *bad)
 {
     int group = blockIdx.x / nrows, number = blockIdx.x % nrows;
     int lane = threadIdx.x % LANES, mine = group * LANES + lane, width = columns - npivots;
@@ -29,7 +29,10 @@ __device__ __forceinline__ void reduce_row(
     for (int i = threadIdx.x / LANES; i < row.length; i += blockDim.x / LANES)
         tile[entries[row.entry + i] * LANES + lane] = known[(long long)(row.term + i) * LANES + lane];
     __syncthreads();
-    eliminate(tile, pivots, npivots, entries, known, f);
+    if (is_shared)
+        eliminate_ahead(tile, pivots, npivots, entries, known, f);
+    else
+        eliminate(tile, pivots, npivots, entries, known, f);
     for (int i = threadIdx.x / LANES; i < width; i += blockDim.x / LANES) {
         u32 value = tile[(npivots + i) * LANES + lane];
         if (!place) {
@@ -51,8 +54,8 @@ extern "C" __global__ void reduce_rows(
     u32 *bad)
 {
     extern __shared__ u32 tile[];
-    reduce_row(tile, pivots, npivots, rows, nrows, entries, columns, coefficients, terms, field,
-               lanes, dense, place, bad);
+    reduce_row(tile, true, pivots, npivots, rows, nrows, entries, columns, coefficients, terms,
+               field, lanes, dense, place, bad);
 }
 
 // ... and for those that need `tiles` in global memory, `columns * LANES` words a block.
@@ -62,8 +65,8 @@ extern "C" __global__ void reduce_long_rows(
     u32 *bad, u32 *tiles)
 {
     u32 *tile = tiles + (long long)blockIdx.x * columns * LANES;
-    reduce_row(tile, pivots, npivots, rows, nrows, entries, columns, coefficients, terms, field,
-               lanes, dense, place, bad);
+    reduce_row(tile, false, pivots, npivots, rows, nrows, entries, columns, coefficients, terms,
+               field, lanes, dense, place, bad);
 }
 
 // The inverse of the square of the leads, one block a lane, Gauss-Jordan with row exchanges.

@@ -13,9 +13,9 @@ __device__ __forceinline__ u32 weight(u64 seed, u64 number, u32 p)
 
 // dense[b] = the combination of number first + b of all rows, reduced.
 __device__ __forceinline__ void reduce_mixture(
-    u32 *tile, const Row *pivots, int npivots, const Row *rows, int nrows, const int *entries,
-    int columns, const u32 *coefficients, const u32 *field, int seed_low, int seed_high, int first,
-    u32 *dense)
+    u32 *tile, bool is_shared, const Row *pivots, int npivots, const Row *rows, int nrows,
+    const int *entries, int columns, const u32 *coefficients, const u32 *field, int seed_low,
+    int seed_high, int first, u32 *dense)
 {
     Prime f = prime_of(field, 1, 0);
     u64 seed = (u64)(u32)seed_high << 32 | (u32)seed_low;
@@ -24,10 +24,14 @@ __device__ __forceinline__ void reduce_mixture(
         tile[i] = 0;
     __syncthreads();
     for (int i = 0; i < nrows; i++) {
-        add_row(tile, factor(weight(seed, number + i, f.p), f), rows[i], entries, coefficients, f.p);
+        Factor m = factor(weight(seed, number + i, f.p), f);
+        add_row(tile, m, rows[i], first_entry(), entries, coefficients, f.p);
         __syncthreads();
     }
-    eliminate(tile, pivots, npivots, entries, coefficients, f);
+    if (is_shared)
+        eliminate_ahead(tile, pivots, npivots, entries, coefficients, f);
+    else
+        eliminate(tile, pivots, npivots, entries, coefficients, f);
     int width = columns - npivots;
     for (int i = threadIdx.x; i < width; i += blockDim.x)
         dense[(long long)blockIdx.x * width + i] = tile[npivots + i];
@@ -39,7 +43,7 @@ extern "C" __global__ void reduce_mixtures(
     const u32 *coefficients, const u32 *field, int seed_low, int seed_high, int first, u32 *dense)
 {
     extern __shared__ u32 tile[];
-    reduce_mixture(tile, pivots, npivots, rows, nrows, entries, columns, coefficients, field,
+    reduce_mixture(tile, true, pivots, npivots, rows, nrows, entries, columns, coefficients, field,
                    seed_low, seed_high, first, dense);
 }
 
@@ -49,8 +53,9 @@ extern "C" __global__ void reduce_long_mixtures(
     const u32 *coefficients, const u32 *field, int seed_low, int seed_high, int first, u32 *dense,
     u32 *tiles)
 {
-    reduce_mixture(tiles + (long long)blockIdx.x * columns, pivots, npivots, rows, nrows, entries,
-                   columns, coefficients, field, seed_low, seed_high, first, dense);
+    u32 *tile = tiles + (long long)blockIdx.x * columns;
+    reduce_mixture(tile, false, pivots, npivots, rows, nrows, entries, columns, coefficients, field,
+                   seed_low, seed_high, first, dense);
 }
 
 // factors[i][j] = rows[i][leads[j]], or 0 where the lead is negative; block i.
