@@ -1,13 +1,15 @@
 """Try Gröbner bases on the GPU of this machine, and time the kernels.
 
-    python tools/groebner_gpu.py [--systems LIST] [--primes LIST] [--layouts] [--json FILE]
+    python tools/groebner_gpu.py [--systems LIST] [--primes LIST] [--layouts | --variants LIST]
+                                 [--among-themselves] [--json FILE]
 
 For each system the processor learns the record, a GPU replays it for each number of primes, and
-some of the images are compared with the processor's. Printed are multiply-subtracts a second in the
-reduction of rows and in the dense part, and where the time went; with ``--layouts`` for
-every number of primes and of threads to a block that can be chosen. A last row for each system
-times the lifting to the rationals on the device and on the processor's threads. Exits with 1 when an
-image or a numerator is wrong.
+some of the images are compared with the processor's, or with ``--among-themselves`` all of them with
+the first replay's. Printed are multiply-subtracts a second in the reduction of rows and in the dense
+part, and where the time went; with ``--layouts`` for every number of primes and of threads to a block
+that can be chosen, with ``--variants`` for kernels with other constants, or ``all`` of them. A last row
+for each system times the lifting to the rationals on the device and on the processor's threads. Exits
+with 1 when an image or a numerator is wrong.
 
 Needs an NVIDIA GPU and an installed alkahest-groebner-gpu. The systems are those of
 ``benchmarks/groebner.py``.
@@ -16,14 +18,19 @@ Needs an NVIDIA GPU and an installed alkahest-groebner-gpu. The systems are thos
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import multiprocessing
 import os
+import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +38,45 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
 SYSTEMS = "katsura-8,katsura-9,katsura-10,cyclic-7,noon-7,eco-10"
 PRIMES = "64,128,512"
+
+
+class Variant(NamedTuple):
+    """Kernels with other text in ``elimination.cu`` or ``replay.cu``, and how to launch them."""
+
+    changes: tuple[tuple[str, str], ...] = ()
+    group: int = 1
+    threads: tuple[int | None, ...] = (None,)
+
+
+def constants(**values: int) -> tuple[tuple[str, str], ...]:
+    """Changes that give other values to constants of ``elimination.cu``."""
+    standard = {"AHEAD": 4, "BATCH": 2, "PATIENCE": 2}
+    return tuple(
+        (f"#define {name} {standard[name]}", f"#define {name} {value}")
+        for name, value in values.items()
+    )
+
+
+_WITHOUT = (
+    "eliminate_ahead(tile, pivots, npivots, entries, known, f)",
+    "eliminate(tile, pivots, npivots, entries, known, f)",
+)
+_WITH = (_WITHOUT[1], _WITHOUT[0])
+
+VARIANTS = {
+    "one-by-one": Variant((_WITHOUT,), threads=(None, 128)),
+    "standard": Variant(threads=(None, 64, 128, 192, 256)),
+    "narrow": Variant(constants(AHEAD=2), threads=(128, 256)),
+    "narrow-deep": Variant(constants(AHEAD=2, BATCH=4), threads=(128, 192)),
+    "wide": Variant(constants(AHEAD=8), threads=(64, 128)),
+    "deep": Variant(constants(BATCH=4), threads=(64, 128)),
+    "impatient": Variant(constants(PATIENCE=0), threads=(128,)),
+    "patient": Variant(constants(PATIENCE=6), threads=(128,)),
+    "pairs": Variant(group=2, threads=(128, 256)),
+    "long": Variant(group=32, threads=(256, 512)),
+    "long-ahead": Variant((_WITH,), group=32, threads=(256, 512)),
+}
+"""What ``--variants`` can name. Groups of 32 lie in global memory where a round has many columns."""
 
 
 def learned(name: str) -> tuple[Any, Any, float]:
@@ -67,7 +113,62 @@ def shapes(record: Any, shared_bytes: int, every: bool) -> Iterator[Any]:
         )
 
 
-def timed(device: Any, name: str, counts: list[int], every: bool) -> Iterator[dict[str, Any]]:
+@contextlib.contextmanager
+def kernels(changes: tuple[tuple[str, str], ...]) -> Iterator[None]:
+    """Let the package compile changed kernels."""
+    from alkahest.backends.groebner_gpu import compiling, gpu
+
+    original = compiling.FOLDER
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(shutil.copytree(original, Path(scratch) / "kernels"))
+        for old, new in changes:
+            texts = {path: path.read_text(encoding="utf-8") for path in folder.glob("*.cu")}
+            changed = [path for path in texts if old in texts[path]]
+            if not changed:
+                raise SystemExit(f"no kernel has the text {old!r}")
+            for path in changed:
+                path.write_text(texts[path].replace(old, new), encoding="utf-8")
+        try:
+            compiling.FOLDER = folder
+            compiling.digest.cache_clear()
+            gpu._kernels.clear()
+            yield
+        finally:
+            compiling.FOLDER = original
+            compiling.digest.cache_clear()
+            gpu._kernels.clear()
+
+
+def compile_variant(variant: Variant, target: str) -> None:
+    """Fill the cache with a variant's machine code."""
+    from alkahest.backends.groebner_gpu import compiling
+
+    with kernels(variant.changes):
+        compiling.machine_code("replay.cu", variant.group, target)
+
+
+def trials(
+    device: Any, record: Any, every: bool, variants: dict[str, Variant]
+) -> Iterator[tuple[str, Any]]:
+    """Labels and layouts to time, each while its kernels are the ones that are loaded."""
+    from alkahest.backends.groebner_gpu.replay import Shape
+
+    if not variants:
+        yield from (("", shape) for shape in shapes(record, device.shared_bytes, every))
+    for label, variant in variants.items():
+        with kernels(variant.changes):
+            for threads in variant.threads:
+                yield label, Shape(group=variant.group, threads=threads)
+
+
+def timed(
+    device: Any,
+    name: str,
+    counts: list[int],
+    every: bool,
+    variants: dict[str, Variant],
+    among_themselves: bool,
+) -> Iterator[dict[str, Any]]:
     """One row for each number of primes and layout."""
     from alkahest.backends.groebner_gpu.record import record_of
     from alkahest.backends.groebner_gpu.replay import replay
@@ -82,22 +183,30 @@ def timed(device: Any, name: str, counts: list[int], every: bool) -> Iterator[di
     primes = [next(source) for _ in range(max(counts))]
     inputs = np.stack([given.images(p) for p in primes], axis=1)
     start = time.perf_counter()
-    compared = on_the_processor(
-        trace, np.ascontiguousarray(inputs[:, :LANES]), primes[:LANES], lambda: None
-    )
+    right_tails = None
+    if not among_themselves:
+        right_tails = on_the_processor(
+            trace, np.ascontiguousarray(inputs[:, :LANES]), primes[:LANES], lambda: None
+        ).tails
     host = (time.perf_counter() - start) / LANES
     for count in counts:
-        for shape in shapes(record, device.shared_bytes, every):
+        for label, shape in trials(device, record, every, variants):
             arguments = (device, record, inputs[:, :count], primes[:count], lambda: None, shape)
-            replay(*arguments)  # loads the kernels and fills the pool of memory
+            # Loads the kernels; and fills the pool of memory, from which groups of 32 take a lot.
+            few = slice(0, 1 if variants and shape.group < 32 else count)
+            replay(device, record, inputs[:, few], primes[few], lambda: None, shape)
             seconds: dict[str, float] = {}
             start = time.perf_counter()
             tails, lucky = replay(*arguments, seconds)
             total = time.perf_counter() - start
-            right = bool(lucky.all()) and np.array_equal(tails[:, :LANES], compared.tails)
+            if right_tails is None:
+                right_tails = tails
+            both = min(tails.shape[1], right_tails.shape[1])
+            right = bool(lucky.all()) and np.array_equal(tails[:, :both], right_tails[:, :both])
             yield {
                 "system": name,
                 "primes": count,
+                "variant": label,
                 "group": shape.group,
                 "threads": shape.threads,
                 "right": right,
@@ -175,9 +284,11 @@ def shown(row: dict[str, Any]) -> str:
         )
     phases = ", ".join(f"{name} {1e3 * value:.1f} ms" for name, value in row["seconds"].items())
     threads = row["threads"] or "auto"
+    variant = f" {row['variant']:<11}" if row["variant"] else ""
     return (
         f"{'ok  ' if row['right'] else 'WRONG'} {row['system']:<11} {row['primes']:>4} primes, "
-        f"{row['group']:>2} a block of {threads:>4} threads: rows {row['reduce_rate'] / 1e9:7.1f} "
+        f"{row['group']:>2} a block of {threads:>4} threads{variant}: "
+        f"rows {row['reduce_rate'] / 1e9:7.1f} "
         f"G/s, dense {row['combine_rate'] / 1e9:7.1f} G/s, total {1e3 * row['total']:.1f} ms "
         f"({phases}); the processor {1e3 * row['processor_seconds_a_prime']:.1f} ms a prime"
     )
@@ -191,6 +302,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--systems", default=SYSTEMS, help="names, separated by commas")
     parser.add_argument("--primes", default=PRIMES, help="numbers of primes")
     parser.add_argument("--layouts", action="store_true", help="time every layout")
+    parser.add_argument(
+        "--variants", default="", metavar="LIST", help="all, or some of " + ", ".join(VARIANTS)
+    )
+    parser.add_argument(
+        "--among-themselves", action="store_true", help="compare nothing with the processor"
+    )
     parser.add_argument("--device", type=int, default=0, help="ordinal")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to FILE")
     options = parser.parse_args(arguments)
@@ -198,11 +315,16 @@ def main(arguments: list[str] | None = None) -> int:
 
     device = open_gpu(options.device)
     print(f"{device.name}, {device.multiprocessors} multiprocessors, {device.shared_bytes} bytes")
+    named = list(VARIANTS) if options.variants == "all" else options.variants.split(",")
+    variants = {label: VARIANTS[label] for label in named if label}
+    if variants:
+        target = "sm_{}{}".format(*device.device.capability)
+        with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+            list(pool.map(compile_variant, variants.values(), [target] * len(variants)))
     rows = []
+    counts = [int(n) for n in options.primes.split(",")]
     for name in options.systems.split(","):
-        for row in timed(
-            device, name, [int(n) for n in options.primes.split(",")], options.layouts
-        ):
+        for row in timed(device, name, counts, options.layouts, variants, options.among_themselves):
             print(shown(row), flush=True)
             rows.append(row)
         rows.append(timed_lifting(device, name))
