@@ -65,8 +65,8 @@ _WITH = (_WITHOUT[1], _WITHOUT[0])
 
 VARIANTS = {
     "one-by-one": Variant((_WITHOUT,), threads=(None, 128)),
-    "standard": Variant(threads=(None, 64, 128, 192, 256)),
-    "narrow": Variant(constants(AHEAD=2), threads=(128, 256)),
+    "standard": Variant(threads=(None, 64, 96, 128, 192, 256)),
+    "narrow": Variant(constants(AHEAD=2), threads=(128, 192, 256)),
     "narrow-deep": Variant(constants(AHEAD=2, BATCH=4), threads=(128, 192)),
     "wide": Variant(constants(AHEAD=8), threads=(64, 128)),
     "deep": Variant(constants(BATCH=4), threads=(64, 128)),
