@@ -143,7 +143,8 @@ def alkahest_make_reducer(backend: str, device: int | None) -> object | None:
 
     Returns:
         A ``Reducer``, as described in ``alkahest.groebner.engine.reducers``, or None. It may be a
-        ``LiftingReducer``, which keeps what it computes and lifts it to the rationals itself.
+        ``LiftingReducer``, which keeps what it computes and lifts it to the rationals itself, and a
+        ``Follower``, as in ``alkahest.groebner.following``, which does changes of order as well.
 
     Raises:
         CudaError: E-CUDA-003 where there is no such device.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -55,14 +56,21 @@ def reduced_basis(
     elif any(not any(exponents) for p in terms if len(p) == 1 for exponents in p):
         basis, run = engine_basis([{(0,) * ring.n: 1}], ring), RunReport(certainty="exact")
     else:
-        try:
+        with device_errors(settings):
             basis, run = _run(terms, ring, settings, reducer, graded)
-        except CudaError as error:
-            raise SolverError(
-                "E-SOLVE-010", f"device={settings.device!r} failed: {error.message}"
-            ) from error
     seconds = time.perf_counter() - started
     return basis, Report(run=run, requested_device=settings.device, total_seconds=seconds)
+
+
+@contextlib.contextmanager
+def device_errors(settings: Settings) -> Iterator[None]:
+    """A device that fails inside raises E-SOLVE-010."""
+    try:
+        yield
+    except CudaError as error:
+        raise SolverError(
+            "E-SOLVE-010", f"device={settings.device!r} failed: {error.message}"
+        ) from error
 
 
 def _run(

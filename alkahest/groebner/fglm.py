@@ -25,10 +25,11 @@ from alkahest.errors import SolverError
 from alkahest.groebner import computing
 from alkahest.groebner.basis import GroebnerBasis
 from alkahest.groebner.engine.limits import Limits
-from alkahest.groebner.engine.records import LARGEST_PRIME
+from alkahest.groebner.engine.records import LARGEST_PRIME, RunReport
 from alkahest.groebner.fields import GF, MAX_PRIME_BITS
 from alkahest.groebner.flintpoly import Exponents, Terms, plain
-from alkahest.groebner.lifting import Image, lift
+from alkahest.groebner.following import Following
+from alkahest.groebner.lifting import lift
 from alkahest.groebner.orders import Order
 from alkahest.groebner.quotient import Border
 from alkahest.groebner.residues import Echelon, follow, times_variable
@@ -98,13 +99,16 @@ def _converted(
         new = Conversion.modulo(basis, border, order, ring.field.prime, kept)
         assert new is not None  # monic elements have an image modulo their own prime
         elements = [element.terms(new.standard, row.tolist()) for element, row in new.elements()]
-        primes: tuple[int, ...] = ()
+        run = basis.report.run
     else:
-        elements, primes = _rational(basis, border, order, kept)
+        elements, run = _rational(basis, border, order, kept)
+    learned = basis.settings.device not in (None, "cpu")
+    before = sum(basis.report.seconds.get(phase, 0.0) for phase in ("fglm", "follow"))
+    spent = before + time.perf_counter() - started - run.seconds.get("follow", 0.0)
     run = attrs.evolve(
-        basis.report.run,
-        primes=basis.report.run.primes or primes,
-        seconds={**basis.report.run.seconds, "fglm": time.perf_counter() - started},
+        run,
+        planned_on_cpu=run.planned_on_cpu + learned,
+        seconds={**run.seconds, "fglm": spent},
     )
     report = attrs.evolve(basis.report, run=run)
     return GroebnerBasis(
@@ -135,6 +139,7 @@ class Conversion:
         source: int64, for each step the standard monomial whose residue is multiplied; -1 for 1.
         variable: int64, the variable of the old basis that it is multiplied by.
         is_new: uint8, whether the step found a standard monomial, not an element.
+        pivots: int64, as many columns in which ``vectors`` are independent.
         vectors: residues of the standard monomials, uint64, shape ``(D, D)``.
         tails: residues of the leading monomials in terms of ``standard``, shape ``(elements, D)``.
     """
@@ -144,6 +149,7 @@ class Conversion:
     source: NDArray[np.int64]
     variable: NDArray[np.int64]
     is_new: NDArray[np.uint8]
+    pivots: NDArray[np.int64]
     vectors: NDArray[np.uint64]
     tails: NDArray[np.uint64]
 
@@ -210,16 +216,23 @@ class Conversion:
             np.array(sources, np.int64),
             np.array(variables, np.int64),
             np.array(new, np.uint8),
+            echelon.pivots,
             np.array(vectors).reshape(-1, degree),
             np.array(tails).reshape(-1, degree),
         )
 
-    def followed(self, basis: GroebnerBasis, border: Border, prime: int) -> Conversion | None:
+    def needed(self, border: Border) -> NDArray[np.bool_]:
+        """Which border monomials the steps need."""
+        return border.needed(self.source, self.variable, self.is_new)
+
+    def followed(
+        self, basis: GroebnerBasis, border: Border, needed: NDArray[np.bool_], prime: int
+    ) -> Conversion | None:
         """The same steps modulo another prime; None where it divides a leading coefficient.
 
-        None as well where the standard monomials differ.
+        None as well where the standard monomials differ. ``needed`` is what :meth:`needed` says.
         """
-        residues = border.residues(basis.engine_basis, prime)
+        residues = border.residues(basis.engine_basis, prime, needed)
         if residues is None:
             return None
         vectors, tails = np.zeros_like(self.vectors), np.zeros_like(self.tails)
@@ -235,31 +248,26 @@ def _divides(a: Exponents, b: Exponents) -> bool:
 
 def _rational(
     basis: GroebnerBasis, border: Border, order: Order, kept: Sequence[int]
-) -> tuple[list[dict[Exponents, Any]], tuple[int, ...]]:
+) -> tuple[list[dict[Exponents, Any]], RunReport]:
     """The new basis over the rationals; where the first prime was unlucky, once more from the next.
 
     Raises:
-        SolverError: E-SOLVE-011 when no primes are left.
+        SolverError: E-SOLVE-010 when a device failed, E-SOLVE-011 when no primes are left.
     """
     start, certify = LARGEST_PRIME, basis.settings.certify
     limits = Limits(deadline=basis.settings.until, memory=basis.settings.memory)
     limits.foresee(8 * border.degree * (len(border.parent) + 4 * border.degree))
+    following = Following(basis, border, basis.settings.reducer(), limits.checkpoint)
     for _ in range(8):
         while (learned := Conversion.modulo(basis, border, order, start, kept)) is None:
             start = _next_prime(start)
         steps = learned
-
-        def image(prime: int, steps: Conversion = steps) -> Image | None:
-            new = steps.followed(basis, border, prime)
-            if new is None:
-                return None
-            numbers = (new.tails, new.vectors) if certify else (new.tails,)
-            return np.concatenate(numbers).reshape(-1)
-
+        following.start(steps)
         rows = len(steps.leads) + (len(steps.standard) if certify else 0)
         start = _next_prime(start)
         try:
-            numbers, primes = lift(image, [border.degree] * rows, start, limits)
+            with computing.device_errors(basis.settings):
+                numbers, primes = lift(following.image, [border.degree] * rows, start, limits)
         except SolverError as error:
             if error.code != "E-SOLVE-011":
                 raise
@@ -271,7 +279,8 @@ def _rational(
                 element.terms(steps.standard, row)
                 for element, row in zip(steps.leads, tails.tolist(), strict=True)
             ]
-            return elements, primes
+            run = following.added_to(basis.report.run)
+            return elements, attrs.evolve(run, primes=run.primes or primes)
     raise SolverError("E-SOLVE-011", f"the basis could not be converted to the order {order}")
 
 

@@ -85,6 +85,8 @@ class Border:
         parent: int64, one per border monomial, ascending: the place of the smaller border monomial
             that it is a multiple of, or -1 for a leading monomial.
         by: int64: the variable that it is multiplied by, or the index of the basis element.
+        smaller: int64, one per border monomial: how many standard monomials are smaller, beyond
+            which its residue is zero.
         terms_at: int64, shape ``(terms,)``: for each term of the basis the index of its standard
             monomial; -1 for leading terms.
     """
@@ -93,6 +95,7 @@ class Border:
     products: Ints
     parent: Ints
     by: Ints
+    smaller: Ints
     terms_at: Ints
 
     @property
@@ -116,9 +119,10 @@ class Border:
                 else:
                     border.setdefault(product, []).append((i, j))
         listed = np.array(list(border), dtype=np.uint32).reshape(len(border), n)
-        ascending = [
-            tuple(row) for row in listed[basis.ring.order.descending(listed)[::-1]].tolist()
-        ]
+        everything = np.concatenate([monomials, listed])
+        sorted_places = basis.ring.order.descending(everything)[::-1]
+        is_standard = sorted_places < len(monomials)
+        ascending = [tuple(row) for row in everything[sorted_places[~is_standard]].tolist()]
         place = {monomial: at for at, monomial in enumerate(ascending)}
         parent, by = np.full(len(ascending), -1), np.zeros(len(ascending), np.int64)
         for monomial, at in place.items():
@@ -134,13 +138,47 @@ class Border:
             products=products,
             parent=parent.astype(np.int64),
             by=by,
+            smaller=np.cumsum(is_standard, dtype=np.int64)[~is_standard],
             terms_at=np.array([index.get(term, -1) for term in terms], np.int64),
         )
 
-    def residues(self, basis: EngineBasis, prime: int) -> Words | None:
+    def needed(self, source: Ints, variable: Ints, is_new: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Which border monomials the steps of a :class:`~alkahest.groebner.fglm.Conversion` need.
+
+        They need those that a residue may meet when it is multiplied by their variable, and what
+        these are made of. A new standard monomial that is an old one is its own residue.
+        """
+        needed = np.zeros(len(self.parent), np.bool_)
+        meeting = np.zeros(len(self.products), np.bool_)
+        own = [0]  # the index of each new standard monomial among the old ones, or -1
+        steps = zip(source.tolist(), variable.tolist(), is_new.tolist(), strict=True)
+        for k, i, new in steps:
+            if k < 0:
+                continue
+            product = -1
+            if own[k] < 0:
+                meeting[i] = True
+            elif (product := int(self.products[i, own[k]])) < 0:
+                needed[-1 - product] = True
+            if new:
+                own.append(max(product, -1))
+        for line in self.products[meeting]:
+            needed[-1 - line[line < 0]] = True
+        for at in range(len(needed) - 1, -1, -1):
+            parent = self.parent[at]
+            if needed[at] and parent >= 0:
+                needed[parent] = True
+                line = self.products[self.by[at], : self.smaller[parent]]
+                needed[-1 - line[line < 0]] = True
+        return needed
+
+    def residues(
+        self, basis: EngineBasis, prime: int, needed: NDArray[np.bool_] | None = None
+    ) -> Words | None:
         """Residues of the border monomials modulo ``prime``, uint64, shape ``(border, D)``.
 
-        None where the prime divides a leading coefficient.
+        Only those ``needed`` are computed where that is given; the others stay zero. None where the
+        prime divides a leading coefficient.
         """
         from alkahest.groebner.residues import fill_border
 
@@ -149,14 +187,16 @@ class Border:
         rows = np.zeros((len(self.parent), self.degree), np.uint64)
         if not coefficients[starts].all():
             return None
-        for at in np.flatnonzero(self.parent < 0):
+        wanted = np.ones(len(rows), np.bool_) if needed is None else needed
+        for at in np.flatnonzero(wanted & (self.parent < 0)):
             element = int(self.by[at])
             part = slice(int(basis.offsets[element]) + 1, int(basis.offsets[element + 1]))
             factor = prime - pow(int(coefficients[part.start - 1]), -1, prime)
             rows[at, self.terms_at[part]] = (
                 coefficients[part] * np.uint64(factor) % np.uint64(prime)
             )
-        fill_border(rows, self.products, self.parent, self.by, prime)
+        parent = np.where(wanted, self.parent, -1)
+        fill_border(rows, self.products, parent, self.by, prime)
         return rows
 
 

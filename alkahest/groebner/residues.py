@@ -192,6 +192,11 @@ class Echelon:
         self._pivots = np.zeros(most + 1, np.int64)
         self._scratch = np.zeros(width + most + 1, np.uint64)
 
+    @property
+    def pivots(self) -> Ints:
+        """Columns in which the inserted rows are independent, shape ``(rank,)``."""
+        return self._pivots[: self.rank].copy()
+
     def insert(self, row: Words) -> Words | None:
         """None for a row that is new; else c with row = sum of c[k] * (inserted row k)."""
         self._scratch[:] = 0

@@ -76,19 +76,32 @@ class ChoosingReducer:
         work = self._works.get(trace)
         if work is None:
             work = self._works[trace] = work_of(trace, _SAMPLED_ROWS)
+        return self._chosen(self._device, self._reducer, work, done)
+
+    def for_follow(self, work: Work, done: int) -> Reducer | None:
+        """What follows a change of order next, when ``done`` primes have been; None for the host."""
+        if self._device is None or self._reducer is None or not hasattr(self._reducer, "follow"):
+            return None
+        chosen = self._chosen(self._device, self._reducer, work, done)
+        return None if chosen is self._host else chosen
+
+    def _chosen(
+        self, device: PredictingReducer, reducer: Reducer, work: Work, done: int
+    ) -> Reducer:
+        """The host, or ``reducer``, which computes on ``device``."""
         primes = max(LANES, done)
-        found = self._device.predicted(work, self._device.lanes, primes)
+        found = device.predicted(work, device.lanes, primes)
         chosen = self._host
         if isinstance(found, str):
             self.choice = found
         else:
-            device, host = found
+            seconds, host = found
             self.choice = (
-                f"expected: {device:.2g} s for {self._device.lanes} primes on {self._device.name}, "
+                f"expected: {seconds:.2g} s for {device.lanes} primes on {device.name}, "
                 f"{host:.2g} s for {primes} on the processor"
             )
-            if host > MARGIN * device:
-                chosen = self._reducer
+            if host > MARGIN * seconds:
+                chosen = reducer
         self.name = chosen.name
         return chosen
 

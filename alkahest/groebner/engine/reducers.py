@@ -9,7 +9,7 @@ attributes, so that it need not import this package. A reducer need not be able 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, cast
 
 import numpy as np
 
@@ -175,6 +175,16 @@ class _FallbackReducer:
         self.failures = 0
         self.failed_liftings = 0
         self.first_error = ""
+        if hasattr(first, "follow"):
+            self.follow = self._follow
+
+    def _follow(self, *arguments: Any, **options: Any) -> Any:
+        """See :class:`alkahest.groebner.following.Follower`; None where the host is to follow."""
+        try:
+            return self._first.follow(*arguments, **options)  # type: ignore[attr-defined]
+        except AlkahestError as error:
+            self._failed(error)
+            return None
 
     def _failed(self, error: AlkahestError) -> None:
         self._noted(error)
