@@ -1,10 +1,13 @@
-"""Devices for this tier: emulated ones that pass for GPUs."""
+"""Devices for this tier: emulated ones that pass for GPUs, and kernels compiled for the host."""
 
 from __future__ import annotations
 
-import pytest
+import copy
 
-from alkahest.backends.groebner_gpu import gpu
+import pytest
+from hostkernels import HostKernels
+
+from alkahest.backends.groebner_gpu import compiling, gpu
 from alkahest.backends.groebner_gpu.emulated import EmulatedDevice
 
 
@@ -20,3 +23,29 @@ def pretend(monkeypatch):
         return devices
 
     return install
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory):
+    """The kernels for a group, as an emulated device launches them; files compile when needed."""
+    made: dict[tuple[str, int], HostKernels] = {}
+
+    def kernels_of(file, group):
+        if (file, group) not in made:
+            made[file, group] = HostKernels(
+                compiling.FOLDER / file,
+                compiling.SOURCES[file],
+                tmp_path_factory.mktemp("kernels"),
+                group,
+            )
+        return made[file, group]
+
+    def get(group, *, backward=False):
+        def launch(kernel, *rest):
+            kernels = copy.copy(kernels_of(compiling.FILE_OF[kernel], group))
+            kernels.backward = backward
+            kernels(kernel, *rest)
+
+        return launch
+
+    return get

@@ -58,27 +58,6 @@ def test_residues_are_multiplied_added_and_inverted_exactly(p, tmp_path):
     assert set(out[4].tolist()) == {high}
 
 
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory):
-    """The kernels of both files for a group, as an emulated device launches them."""
-    made = {}
-
-    def get(group, *, backward=False):
-        key = (group, backward)
-        if key not in made:
-            folder = tmp_path_factory.mktemp("kernels")
-            files = {
-                file: HostKernels(
-                    compiling.FOLDER / file, kernels, folder, group, backward=backward
-                )
-                for file, kernels in compiling.SOURCES.items()
-            }
-            made[key] = lambda kernel, *rest: files[compiling.FILE_OF[kernel]](kernel, *rest)
-        return made[key]
-
-    return get
-
-
 @pytest.mark.parametrize("backward", [False, True])
 @pytest.mark.parametrize(("group", "threads"), [(1, 32), (4, 64), (32, 96)])
 def test_a_replay_by_the_sources_is_that_of_the_twins(compiled, group, threads, backward):

@@ -177,7 +177,7 @@ def test_several_parts_and_devices_give_the_same():
     assert settle(lift, [(one, range(7)), (parts[2], [0, 1, 2])], PRIMES[:10], nothing)
     assert_lifted(lift, polynomials)
     assert "check_terms" in first.launches
-    assert set(other.launches) <= {"mix_terms", "gather_columns"}
+    assert set(other.launches) <= {"mix_terms", "gather_lanes"}
 
 
 def test_short_memory_is_lifted_in_slices_and_none_leaves_it_to_the_processor():

@@ -14,7 +14,7 @@ def test_the_bit_stands_for_kernels_that_compile_and_a_call_that_reaches_them():
     found = alkahest.capabilities()
     assert found["features"]["groebner_cuda"] is True
     entry = found["backends"]["groebner-cuda"]
-    assert "kernels for sm_75 compiled" in entry["detail"]
+    assert "kernels for sm_75 and sm_80 compiled" in entry["detail"]
     assert callable(alkahest.compute_groebner_basis_gpu)
     assert alkahest.GpuBackendReport.__module__ == "alkahest.backends.groebner_gpu.api"
 

@@ -178,7 +178,7 @@ def test_a_rational_basis_is_lifted_on_the_device(pretend):
 
 
 @pytest.mark.parametrize(
-    "kernel", ["gather_columns", "mix_terms", "scale_terms", "check_terms", "collect_limbs"]
+    "kernel", ["gather_lanes", "mix_terms", "scale_terms", "check_terms", "collect_limbs"]
 )
 def test_a_device_that_fails_in_the_lifting_is_an_error_or_with_fallback_the_processor_lifts(
     pretend, kernel

@@ -7,7 +7,6 @@ from flint import nmod_mat
 from alkahest.backends.groebner_gpu import twin
 from alkahest.backends.groebner_gpu.replay import field_of
 
-PRIMES = np.array([2147483647, 2147483629, 101, 7], np.uint32)
 ONE = twin.Launched(group=1, grid=(1,))
 
 
@@ -22,34 +21,6 @@ def exact(matrix, p):
 def plain(matrix):
     table = [[int(v) for v in row] for row in matrix.tolist()]
     return np.array(table, np.uint32).reshape(matrix.nrows(), matrix.ncols())
-
-
-def test_leads_are_inverted_and_rows_multiplied_as_by_flint():
-    rng = np.random.default_rng(1)
-    n, width, lanes = 6, 11, len(PRIMES)
-    leads = rng.permutation(width)[:n].astype(np.int32)
-    dense = np.stack([residues(rng, (n, width), p) for p in PRIMES])
-    dense[1, 3] = 2 * dense[1, 2].astype(np.uint64) % PRIMES[1]  # dependent rows
-    inverses, bad = np.zeros((lanes, n, n), np.uint32), np.zeros(lanes, np.uint32)
-    field = field_of(PRIMES).reshape(-1)
-    twin.invert_leads(
-        ONE, dense.reshape(-1), n, width, leads.view(np.uint32), field, lanes,
-        inverses.reshape(-1), bad,
-    )  # fmt: skip
-    squares = [exact(dense[q][:, leads], p) for q, p in enumerate(PRIMES)]
-    singular = [int(square.det()) == 0 for square in squares]
-    assert bad.astype(bool).tolist() == singular
-    assert singular[1]
-    place = np.arange(n * width, dtype=np.int32).reshape(n, width)
-    out = np.zeros((lanes, n * width), np.uint32)
-    twin.combine(
-        twin.Launched(group=1, grid=(1,)), inverses.reshape(-1), dense.reshape(-1), n, width,
-        place.reshape(-1).view(np.uint32), field, lanes, out.reshape(-1), n * width, bad,
-    )  # fmt: skip
-    for q, p in enumerate(PRIMES):
-        if not singular[q]:
-            product = squares[q].inv() * exact(dense[q], p)
-            assert np.array_equal(plain(product), out[q].reshape(n, width))
 
 
 @pytest.mark.parametrize("p", [2147483647, 65521, 5])

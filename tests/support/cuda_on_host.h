@@ -28,6 +28,14 @@ static uint32_t __umulhi(uint32_t a, uint32_t b) { return (uint64_t)a * b >> 32;
 static int __ffs(uint32_t bits) { return __builtin_ffs(bits); }
 static int __clz(uint32_t bits) { return bits ? __builtin_clz(bits) : 32; }
 
+static double __hiloint2double(int high, int low)
+{
+    uint64_t bits = (uint64_t)(uint32_t)high << 32 | (uint32_t)low;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 static uint32_t atomicMin(uint32_t *at, uint32_t value)
 {
     uint32_t before = *at;
@@ -53,6 +61,10 @@ static ucontext_t scheduler;
 static std::vector<ucontext_t> contexts;
 static std::vector<char> done, stacks;
 static std::vector<unsigned> votes;
+struct Fragments {
+    double a[4], b[2];
+};
+static std::vector<Fragments> fragments;
 static std::vector<Barrier> warps;
 static Barrier block;
 static void (*body)(void *);
@@ -125,6 +137,7 @@ static void launch(void (*what)(void *), void *with, const unsigned *shape, int 
     done.resize(threads);
     stacks.resize(threads * STACK);
     votes.resize(threads);
+    fragments.resize(threads);
     for (unsigned z = 0; z < gridDim.z; z++)
         for (unsigned y = 0; y < gridDim.y; y++)
             for (unsigned x = 0; x < gridDim.x; x++) {
@@ -180,4 +193,22 @@ static int __shfl_sync(uint32_t, int value, int from)
     int found = host::votes[32 * warp + from];
     host::wait(host::warps[warp], size);
     return found;
+}
+
+/* c += a * b for the fragments of a warp, which lie as fragments.cu says. */
+static void fragments_on_host(double (&c)[4], const double (&a)[4], const double (&b)[2])
+{
+    unsigned warp = host::running / 32, g = host::running % 32 / 4, t = host::running % 4;
+    auto &mine = host::fragments[host::running];
+    memcpy(mine.a, a, sizeof a);
+    memcpy(mine.b, b, sizeof b);
+    host::wait(host::warps[warp], 32);
+    for (unsigned e = 0; e < 2; e++)
+        for (unsigned h = 0; h < 2; h++)
+            for (unsigned k = 0; k < 8; k++) {
+                const auto &row = host::fragments[32 * warp + 4 * g + k % 4];
+                const auto &column = host::fragments[32 * warp + 4 * (2 * t + e) + k % 4];
+                c[e + 2 * h] += row.a[h + 2 * (k / 4)] * column.b[k / 4];
+            }
+    host::wait(host::warps[warp], 32);
 }

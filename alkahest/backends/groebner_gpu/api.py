@@ -22,7 +22,8 @@ class GpuBackendReport:
         reductions_on_cpu: those meant for a device that the processor did instead.
         planned_on_cpu: those that are the processor's by plan, such as learning.
         first_gpu_error: what a device said that failed first, or "".
-        seconds: wall seconds by phase: ``"learn"``, ``"replay"``, ``"lift"``, ...
+        seconds: wall seconds by phase: ``"learn"``, ``"replay"``, ``"lift"``, ``"fglm"`` and
+            ``"follow"`` for the processor's and the devices' part of a change of order, ...
         total_seconds: wall seconds of the whole computation.
         primes: that went into the result.
         dropped: primes that were found unlucky.

@@ -13,28 +13,39 @@ from alkahest.errors import CudaError, install
 
 FOLDER = Path(__file__).parent / "kernels"
 
+_PRODUCTS = ("combine", "subtract_product", "update_squares", "relate", "compare")
+
 SOURCES = {
-    "replay.cu": ("reduce_rows", "reduce_long_rows", "invert_leads", "combine", "collect_terms"),
+    "replay.cu": ("reduce_rows", "reduce_long_rows", "collect_terms"),
     "rounds.cu": (
         "reduce_mixtures",
         "reduce_long_mixtures",
         "gather_leads",
-        "subtract_product",
         "enter_row",
         "clear_column",
     ),
     "lift.cu": (
-        "gather_columns",
+        "gather_lanes",
         "mix_terms",
         "scale_terms",
         "add_cofactors",
         "check_terms",
         "collect_limbs",
     ),
+    "inverse.cu": ("gather_columns", "invert_panel", "exchange_rows", "restore_columns"),
+    "conversion.cu": ("enter_elements", "times_variables"),
+    "products.cu": _PRODUCTS,
+    "tensor.cu": tuple(f"{kernel}_tensor" for kernel in _PRODUCTS),
 }
 """Files that are compiled, and the kernels in each."""
 
 FILE_OF = {kernel: file for file, kernels in SOURCES.items() for kernel in kernels}
+
+TENSOR_TARGET = "sm_80"
+"""The oldest target of ``tensor.cu``."""
+
+QUICK_DOUBLE = ((8, 0), (9, 0), (10, 0))
+"""Capabilities of devices with tensor cores made for double precision; others only imitate it."""
 
 GROUPS = (1, 2, 4, 8, 16, 32)
 """Lanes that a block can work on; the kernels are compiled for each."""
@@ -143,8 +154,10 @@ __all__ = [
     "FOLDER",
     "GROUPS",
     "OLDEST_DRIVER",
+    "QUICK_DOUBLE",
     "REMEDY",
     "SOURCES",
+    "TENSOR_TARGET",
     "compiled",
     "machine_code",
     "nvrtc_version",

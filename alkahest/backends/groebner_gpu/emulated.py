@@ -53,7 +53,7 @@ class EmulatedDevice:
         fails_at: number of the launch that fails, counted from 1, and with it all later calls.
         launches: names of the kernels launched so far.
         name: for reports.
-        multiprocessors: as a GPU would say.
+        multiprocessors, tensor_cores: as a GPU would say.
         is_gpu: what reports count its work as.
         kept: bytes that outlive their sessions.
     """
@@ -66,6 +66,7 @@ class EmulatedDevice:
     launches: list[str] = attrs.field(factory=list)
     name: str = "emulated"
     multiprocessors: int = 132
+    tensor_cores: bool = True
     is_gpu: bool = False
     kept: int = 0
 

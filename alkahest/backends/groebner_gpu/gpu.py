@@ -51,6 +51,11 @@ class Gpu:
         """Number of streaming multiprocessors."""
         return self.device.multiprocessors
 
+    @property
+    def tensor_cores(self) -> bool:
+        """Whether products in double precision are faster on tensor cores."""
+        return self.device.capability in compiling.QUICK_DOUBLE
+
     @contextlib.contextmanager
     def session(self) -> Iterator[_Session]:
         """Use the device on the calling thread's default stream."""

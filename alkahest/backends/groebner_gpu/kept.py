@@ -103,7 +103,7 @@ def gather(
     chosen = session.allocate(len(columns))
     session.write(chosen, np.array(columns, np.int32))
     session.launch(
-        "gather_columns", 1, blocks_for(terms * len(columns)), (THREADS,), 0,
+        "gather_lanes", 1, blocks_for(terms * len(columns)), (THREADS,), 0,
         source, lanes, chosen, len(columns), terms, target, width, at,
     )  # fmt: skip
     session.free(chosen)

@@ -7,7 +7,7 @@ from alkahest.errors import AlkahestError
 from alkahest.plugin import Diagnostic, Probe
 
 _TARGET = "sm_75"
-"""What the probe compiles for, whatever the devices are: it asks no driver."""
+"""What the probe compiles for, tensor cores apart, whatever the devices are: it asks no driver."""
 
 _SYSTEM = ("x**2 + 3*y*z - 2", "x*z + y**2 - 3", "x*y + 5*z**2 - 7")
 _VARIABLES = "x y z"
@@ -27,13 +27,15 @@ def probe() -> Probe:
         return host
     try:
         for file in compiling.SOURCES:
-            compiling.machine_code(file, 1, _TARGET)
+            target = compiling.TENSOR_TARGET if file == "tensor.cu" else _TARGET
+            compiling.machine_code(file, 1, target)
     except AlkahestError as error:
         return Probe(ok=False, detail=error.message, code=error.code)
     count = sum(map(len, compiling.SOURCES.values()))
+    targets = f"{_TARGET} and {compiling.TENSOR_TARGET}"
     return Probe(
         ok=True,
-        detail=f'{count} kernels for {_TARGET} compiled; device="cuda" asks {GPU_BACKEND}',
+        detail=f'{count} kernels for {targets} compiled; device="cuda" asks {GPU_BACKEND}',
         facts={"nvrtc": compiling.nvrtc_version(), "target": _TARGET, "kernels": count},
     )
 
@@ -44,10 +46,10 @@ def witness() -> Probe:
     from alkahest.groebner.fields import GF, QQ
 
     names = []
-    for field in (QQ, GF(_PRIME)):
-        expected = GroebnerBasis.compute(_SYSTEM, _VARIABLES, field=field)
+    for field, order in ((QQ, "lex"), (GF(_PRIME), "grevlex")):
+        expected = GroebnerBasis.compute(_SYSTEM, _VARIABLES, order, field)
         try:
-            found = GroebnerBasis.compute(_SYSTEM, _VARIABLES, field=field, device=0)
+            found = GroebnerBasis.compute(_SYSTEM, _VARIABLES, order, field, device=0)
         except AlkahestError as error:
             return Probe(ok=False, detail=error.message, code=error.code)
         if not found.report.ran_on_gpu() or found != expected:

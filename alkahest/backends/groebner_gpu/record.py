@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
+from alkahest.backends.groebner_gpu.dense import words_to_invert
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -83,6 +85,12 @@ class Record:
     def square_words(self) -> int:
         """Words of a square of leads, for one prime, at most."""
         return max((one.rows**2 for one in self.rounds if one.has_leads), default=0)
+
+    @property
+    def inversion_words(self) -> int:
+        """Words to invert such a square, for one prime, at most."""
+        sizes = (words_to_invert(one.rows) for one in self.rounds if one.has_leads)
+        return max(sizes, default=0)
 
 
 def record_of(trace: Trace) -> Record:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from alkahest.backends.groebner_gpu import model, rounds
+from alkahest.backends.groebner_gpu.conversion import follow
 from alkahest.backends.groebner_gpu.kept import Kept, joined
 from alkahest.backends.groebner_gpu.lifting import settle
 from alkahest.backends.groebner_gpu.plugin import BACKEND
 from alkahest.backends.groebner_gpu.record import Record, record_of
 from alkahest.backends.groebner_gpu.replay import replay, replay_kept
 from alkahest.groebner.engine.trace import Images, KeptImages
+from alkahest.groebner.following import Followed
 from alkahest.plugin import calibrated
 
 if TYPE_CHECKING:
@@ -27,8 +29,9 @@ if TYPE_CHECKING:
     from alkahest.groebner.engine.symbolic import SymbolicMatrix
     from alkahest.groebner.engine.trace import Trace
     from alkahest.groebner.engine.work import Work
+    from alkahest.groebner.following import Walk
 
-_T = TypeVar("_T")
+Found = TypeVar("Found")
 
 LANES_OF_A_DEVICE = 64
 """Primes that one call brings to each device; fewer at once where its memory is short."""
@@ -122,27 +125,52 @@ class GpuReducer:
 
     def _side_by_side(
         self,
-        compute: Callable[..., _T],
+        compute: Callable[..., Found],
         trace: Trace,
         inputs: NDArray[np.uint32],
         primes: Sequence[int],
         checkpoint: Callable[[], None],
-    ) -> list[_T]:
+    ) -> list[Found]:
         """What each device finds for its share of the primes."""
         record = self._records.get(trace)
         if record is None:
             record = self._records[trace] = record_of(trace)
-        share = -(-len(primes) // len(self._devices))
-        parts = [slice(at, at + share) for at in range(0, len(primes), share)]
 
-        def one(device: Device, part: slice) -> _T:
+        def one(device: Device, part: slice) -> Found:
             return compute(device, record, inputs[:, part], primes[part], checkpoint)
 
+        return self._divided(one, len(primes))
+
+    def follow(
+        self,
+        walk: Walk,
+        primes: Sequence[int],
+        checkpoint: Callable[[], None],
+        *,
+        vectors: bool,
+    ) -> Followed:
+        """See :func:`alkahest.backends.groebner_gpu.conversion.follow`; devices work side by side."""
+
+        def compute(device: Device, part: slice) -> tuple[Any, Any, Any]:
+            return follow(device, walk, primes[part], checkpoint, vectors=vectors)
+
+        lucky, tails, rows = zip(*self._divided(compute, len(primes)), strict=True)
+        return Followed(
+            lucky=tuple(np.concatenate(lucky).tolist()),
+            tails=np.concatenate(tails),
+            vectors=np.concatenate(rows) if vectors else None,
+            on_gpu=self.on_gpu,
+        )
+
+    def _divided(self, compute: Callable[[Device, slice], Found], primes: int) -> list[Found]:
+        """What the devices compute for their shares of the primes."""
+        share = -(-primes // len(self._devices))
+        parts = [slice(at, at + share) for at in range(0, primes, share)]
         if len(parts) == 1:
-            return [one(self._devices[0], parts[0])]
+            return [compute(self._devices[0], parts[0])]
         with ThreadPoolExecutor(len(parts)) as pool:
             # What one device raises is raised when the others have ended too.
-            return list(pool.map(one, self._devices, parts))
+            return list(pool.map(compute, self._devices, parts))
 
 
 def _flags(parts: Iterable[NDArray[np.bool_]]) -> tuple[bool, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import attrs
 import numpy as np
 
+from alkahest.backends.groebner_gpu.dense import Dense
 from alkahest.backends.groebner_gpu.kept import THREADS, Part, blocks_for
 from alkahest.backends.groebner_gpu.sessions import Words
 from alkahest.errors import CudaError
@@ -36,9 +37,6 @@ _SHARED_BYTES_OF_A_BLOCK = 1 << 10
 
 _RESERVED_BYTES = 64 << 20
 """Device memory that is left alone."""
-
-COMBINE_TILE, COMBINE_STRIPE = 32, 8
-"""Shape of a tile of a product of dense matrices, and rows of it that a block covers at once."""
 
 _SHARES_OF_KEPT = 4
 """Coefficients stay on a device where they take at most one in so many parts of what is free."""
@@ -208,10 +206,11 @@ def _lanes_of_a_pass(
     """As many lanes as memory allows, whole groups."""
     group = shape.group
     words = 2 * record.terms - record.first_result + record.dense_words + record.square_words
+    words += record.inversion_words
     words += max(
         (one.rows * one.columns for one in record.rounds if _is_long(one, shape, device)), default=0
     )
-    free = session.free_bytes() - min(_RESERVED_BYTES, session.free_bytes() // 8)
+    free = 4 * free_words(session)
     fitting = free // (4 * words * group) * group
     if fitting == 0:
         raise CudaError(
@@ -221,6 +220,12 @@ def _lanes_of_a_pass(
             remediation="Free memory of the device, or compute with device=None.",
         )
     return min(fitting, -(-wanted // group) * group)
+
+
+def free_words(session: Session) -> int:
+    """Words of memory that a computation may take."""
+    free = session.free_bytes()
+    return (free - min(_RESERVED_BYTES, free // 8)) // 4
 
 
 def _is_long(one: Round, shape: Shape, device: Device) -> bool:
@@ -326,15 +331,18 @@ class _Pass:
     ) -> None:
         """Bring the reduced rows to reduced echelon form, whose entries are the round's terms."""
         n, width = one.rows, one.width
-        threads = min(1024, 32 * -(-n // 4))
-        self.session.launch(
-            "invert_leads", self.shape.group, (lanes,), (threads,), 4 * (3 * n + 2),
-            dense, n, width, self.words + one.leads_at, field, lanes, squares, bad,
-        )  # fmt: skip
-        tile = COMBINE_TILE
-        self.session.launch(
-            "combine", self.shape.group, (-(-width // tile), -(-n // tile), lanes),
-            (tile, COMBINE_STRIPE), 0,
+        work = Dense(
+            session=self.session,
+            device=self.device,
+            field=field,
+            lanes=lanes,
+            bad=bad,
+            group=self.shape.group,
+        )
+        work.gather(dense, n, width, 0, n, self.words + one.leads_at, n, squares)
+        work.invert(squares, n)
+        work.multiply(
+            "combine", (n, width, n),
             squares, dense, n, width, self.words + one.place_at, field, lanes, coefficients,
             self.record.terms, bad,
         )  # fmt: skip
@@ -351,12 +359,4 @@ class _Pass:
         return collected
 
 
-__all__ = [
-    "COMBINE_STRIPE",
-    "COMBINE_TILE",
-    "Shape",
-    "block_threads",
-    "field_of",
-    "replay",
-    "replay_kept",
-]
+__all__ = ["Shape", "block_threads", "field_of", "free_words", "replay", "replay_kept"]

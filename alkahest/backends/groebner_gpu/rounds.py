@@ -8,13 +8,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
+from alkahest.backends.groebner_gpu.dense import Dense
 from alkahest.backends.groebner_gpu.record import stretches
-from alkahest.backends.groebner_gpu.replay import (
-    COMBINE_STRIPE,
-    COMBINE_TILE,
-    block_threads,
-    field_of,
-)
+from alkahest.backends.groebner_gpu.replay import block_threads, field_of
 from alkahest.backends.groebner_gpu.sessions import Words
 from alkahest.errors import CudaError
 from alkahest.groebner.engine.reduction import ReducedRows, vanishing_lanes
@@ -57,7 +53,7 @@ def echelon(
         batch = max(batch, vanishing)
     with device.session() as session:
         work = _Matrix.uploaded(session, device, matrix, coefficients, prime)
-        rows = _Echelon(session, work.field, width, most + batch)
+        rows = _Echelon(session, device, work.field, width, most + batch)
         reduced = 0
         while rows.rank < most and (vanishing is not None or reduced < nlower):
             count = batch if vanishing is not None else min(batch, nlower - reduced)
@@ -203,10 +199,14 @@ class _Echelon:
         rank: rows found independent so far.
     """
 
-    def __init__(self, session: Session, field: Words, width: int, room: int) -> None:
+    def __init__(
+        self, session: Session, device: Device, field: Words, width: int, room: int
+    ) -> None:
         self.rank = 0
         self._session = session
         self._field = field
+        unused = session.allocate(1)
+        self._dense = Dense(session=session, device=device, field=field, lanes=1, bad=unused)
         self._width = width
         self._rows = session.allocate(room * width)
         self._leads = session.allocate(room)
@@ -250,9 +250,8 @@ class _Echelon:
         session = self._session
         factors = session.allocate(nrows * n)
         session.launch("gather_leads", 1, (nrows,), (128,), 0, rows, self._width, leads, n, factors)
-        grid = (-(-self._width // COMBINE_TILE), -(-nrows // COMBINE_TILE))
-        session.launch(
-            "subtract_product", 1, grid, (COMBINE_TILE, COMBINE_STRIPE), 0,
+        self._dense.multiply(
+            "subtract_product", (nrows, self._width, n),
             rows, nrows, self._width, factors, others, n, self._field,
         )  # fmt: skip
         session.free(factors)

@@ -100,6 +100,7 @@ class Device(Protocol):
         ordinal: its number.
         multiprocessors: number of them.
         shared_bytes: most shared memory of a block.
+        tensor_cores: whether it multiplies in double precision faster on tensor cores.
         is_gpu: False where it is emulated.
     """
 
@@ -111,6 +112,8 @@ class Device(Protocol):
     def multiprocessors(self) -> int: ...
     @property
     def shared_bytes(self) -> int: ...
+    @property
+    def tensor_cores(self) -> bool: ...
     @property
     def is_gpu(self) -> bool: ...
 

@@ -27,7 +27,7 @@ __device__ __forceinline__ long long first_item()
 __device__ __forceinline__ long long stride() { return (long long)gridDim.x * blockDim.x; }
 
 // Some columns of residues: target[term][at + k] = source[term][columns[k]].
-extern "C" __global__ void gather_columns(const u32 *source, int lanes, const int *columns,
+extern "C" __global__ void gather_lanes(const u32 *source, int lanes, const int *columns,
                                           int count, int terms, u32 *target, int width, int at)
 {
     long long all = (long long)terms * count;

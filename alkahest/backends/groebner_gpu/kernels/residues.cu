@@ -30,9 +30,15 @@ __device__ __forceinline__ u32 reduced(u64 t, Prime f)
     return min(rest, rest + f.p);
 }
 
+// t modulo p, for t below p * 2^32.
+__device__ __forceinline__ u32 remainder(u64 t, Prime f)
+{
+    return reduced((u64)reduced(t, f) * f.square, f);
+}
+
 __device__ __forceinline__ u32 product(u32 a, u32 b, Prime f)
 {
-    return reduced((u64)reduced((u64)a * b, f) * f.square, f);
+    return remainder((u64)a * b, f);
 }
 
 // A residue to multiply by, with its quotient.

@@ -2,7 +2,6 @@
 // pivots, and what is left is brought to reduced echelon form.
 
 #include "elimination.cu"
-#include "dense.cu"
 #include "random.cu"
 
 // Multiplier of a row in a combination.
@@ -65,25 +64,6 @@ extern "C" __global__ void gather_leads(const u32 *rows, int width, const int *l
     for (int j = threadIdx.x; j < n; j += blockDim.x)
         factors[(long long)blockIdx.x * n + j] =
             leads[j] >= 0 ? rows[(long long)blockIdx.x * width + leads[j]] : 0;
-}
-
-// rows -= factors * others, where factors is nrows x n and others n x width; tiles as in `combine`.
-extern "C" __global__ void subtract_product(u32 *rows, int nrows, int width, const u32 *factors,
-                                            const u32 *others, int n, const u32 *field)
-{
-    Prime f = prime_of(field, 1, 0);
-    u64 sums[TILE / STRIPE];
-    multiply_tile(factors, nrows, n, others, width, f, sums);
-#pragma unroll
-    for (int k = 0; k < TILE / STRIPE; k++) {
-        int row = blockIdx.y * TILE + threadIdx.y + k * STRIPE;
-        int column = blockIdx.x * TILE + threadIdx.x;
-        if (row >= nrows || column >= width)
-            continue;
-        u32 *at = rows + (long long)row * width + column;
-        u32 rest = *at - remainder(sums[k], f);
-        *at = min(rest, rest + f.p);
-    }
 }
 
 // Scale row `chosen` to begin with a one, note where that is, and take the column out: one block.
