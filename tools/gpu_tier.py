@@ -191,6 +191,16 @@ def _replays(folders: Folders, tests: list[str]) -> list[str]:
     return [*command, "--json", folders.result("replays")]
 
 
+def _dense(folders: Folders, tests: list[str]) -> list[str]:
+    command = [str(ROOT / "tools" / "groebner_dense.py"), "products", "--primes", "1,64"]
+    return [*command, "--json", folders.result("dense")]
+
+
+def _conversions(folders: Folders, tests: list[str]) -> list[str]:
+    command = [str(ROOT / "tools" / "groebner_dense.py"), "conversions", "--primes", "64"]
+    return [*command, "--json", folders.result("conversions")]
+
+
 _BASES = "cpu,cuda,groebner,groebner_cuda"
 
 STEPS = (
@@ -213,8 +223,10 @@ STEPS = (
         bits=_BASES,
     ),
     Step("replays", "times of replays by layout", 300, _replays, chosen=False, bits=_BASES),
+    Step("dense", "times of dense products", 120, _dense, chosen=False, bits=_BASES),
+    Step("conversions", "times of order changes", 120, _conversions, chosen=False, bits=_BASES),
 )
-"""In the order in which they run: what is short and shows most comes first. The last three also need
+"""In the order in which they run: what is short and shows most comes first. The last five also need
 the wheels of alkahest-groebner and alkahest-groebner-gpu."""
 
 

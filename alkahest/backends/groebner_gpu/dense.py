@@ -33,7 +33,7 @@ _GATHER_THREADS, _EXCHANGE_THREADS = 128, 256
 def pays_on_tensor_cores(device: Device, rows: int, columns: int, terms: int) -> bool:
     """Whether a product of ``rows`` x ``terms`` and ``terms`` x ``columns`` goes to tensor cores.
 
-    ``tools/groebner_gpu.py --products`` times both.
+    ``tools/groebner_dense.py products`` times both.
     """
     return device.tensor_cores and min(rows, columns, terms) >= LEAST_SIDE and terms <= MOST_TERMS
 
