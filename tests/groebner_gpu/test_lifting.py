@@ -136,8 +136,7 @@ def test_an_unlucky_lane_is_left_out_and_with_it_the_result_is_the_processor_s()
     assert lift.integers(every) == expected.integers(every)
 
 
-def test_a_factor_that_all_combinations_miss_is_found_by_the_processor(monkeypatch):
-    # Weights that are all zero: no combination tells anything.
+def test_a_factor_that_all_combinations_miss_is_found_by_the_processor():
     device = EmulatedDevice(launch=_no_mixtures)
     polynomials = random_polynomials(6)
     lift = lifted(polynomials, PRIMES[:9], device)
@@ -149,7 +148,7 @@ def _no_mixtures(kernel, group, grid, block, shared, arguments):
 
     run_twin(kernel, group, grid, block, shared, arguments)
     if kernel == "mix_terms":
-        arguments[-1][:] = 0
+        arguments[-1][:] = 0  # as if all weights were
 
 
 def test_combinations_that_are_too_long_leave_the_denominators_to_the_processor():
@@ -194,7 +193,7 @@ def test_short_memory_is_lifted_in_slices_and_none_leaves_it_to_the_processor():
             assert not any(lift.denominators)
         else:
             assert_lifted(lift, polynomials)
-            assert (device.launches.count("check_terms") >= slices) is True
+            assert device.launches.count("check_terms") >= slices
 
 
 def test_a_device_that_is_lost_at_any_launch_loses_nothing_that_is_known():

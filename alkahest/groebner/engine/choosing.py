@@ -40,6 +40,7 @@ class ChoosingReducer:
         choice: why.
         first_error: what the device said when it failed first, or "".
         failures: how often the processor did what the device failed at.
+        failed_liftings: how often the device failed at residues that it kept.
     """
 
     on_gpu = False
@@ -68,6 +69,11 @@ class ChoosingReducer:
     def failures(self) -> int:
         """See the class."""
         return getattr(self._reducer, "failures", 0)
+
+    @property
+    def failed_liftings(self) -> int:
+        """See the class."""
+        return getattr(self._reducer, "failed_liftings", 0)
 
     def for_replay(self, trace: Trace, done: int) -> Reducer:
         """See :class:`~alkahest.groebner.engine.reducers.Chooser`."""
