@@ -15,12 +15,14 @@ numbers. Every exponent has a field too, and the top bit of each field is free:
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
 
 from alkahest.groebner.engine._kernel import inlined, kernel
+from alkahest.groebner.engine.threads import Team
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,10 +37,10 @@ class ExponentOverflowError(Exception):
     """A field is too narrow for a monomial; the run starts again with the next width."""
 
 
-@kernel("void(uint64[:, ::1], uint32[:, ::1], int64[::1], int64)")
-def _unpack(packed, exponents, variable_at, bits):
+@kernel("void(uint64[:, ::1], uint32[:, ::1], int64[::1], int64, int64, int64)")
+def _unpack(packed, exponents, variable_at, bits, first, last):
     mask = (np.uint64(1) << np.uint64(bits - 1)) - np.uint64(1)
-    for i in range(packed.shape[0]):
+    for i in range(first, last):
         for v in range(variable_at.size):
             at = variable_at[v]
             exponents[i, v] = (packed[i, at >> 6] >> np.uint64(at & 63)) & mask
@@ -90,10 +92,13 @@ class Layout:
             packed[:, at // 64] |= values[:, column].astype(np.uint64) << np.uint64(at % 64)
         return packed
 
-    def unpack(self, packed: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    def unpack(self, packed: NDArray[np.uint64], threads: int = 1) -> NDArray[np.uint32]:
         """Exponents of packed monomials, shape ``(n, words)`` to ``(n, nvars)``."""
+        packed = np.ascontiguousarray(packed)
         exponents = np.empty((len(packed), self.nvars), dtype=np.uint32)
-        _unpack(np.ascontiguousarray(packed), exponents, self.variable_at, self.bits)
+        with Team(threads) as team:
+            work = partial(_unpack, packed, exponents, self.variable_at, self.bits)
+            team.each(work, team.split(len(packed)))
         return exponents
 
     def descending(self, packed: NDArray[np.uint64]) -> NDArray[np.int64]:

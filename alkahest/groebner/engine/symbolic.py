@@ -10,6 +10,7 @@ upper half of the hash beside the column number, so that most misses need no sec
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import attrs
@@ -20,6 +21,7 @@ from alkahest.groebner.engine.basis import Basis, grown
 from alkahest.groebner.engine.lanes import first_divisor
 from alkahest.groebner.engine.limits import Limits
 from alkahest.groebner.engine.packing import ExponentOverflowError
+from alkahest.groebner.engine.threads import Team
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,8 +29,11 @@ if TYPE_CHECKING:
 LOWER, PIVOT, TAIL = 0, 1, 2
 """Kinds of rows: to be reduced; known pivot of its first column; to be reduced but for its lead."""
 
-_DONE, _MORE_ROWS, _MORE_ENTRIES, _MORE_COLUMNS, _OVERFLOW = range(5)
-_ROWS, _EXPANDED, _ENTRIES, _COLUMNS, _EXAMINED = range(5)
+_DONE, _MORE_ROWS, _MORE_ENTRIES, _MORE_COLUMNS, _OVERFLOW, _LOOK_UP = range(6)
+_ROWS, _EXPANDED, _ENTRIES, _COLUMNS, _EXAMINED, _LOOKED_UP = range(6)
+
+_BATCH = 1 << 14
+"""Entries, at least, that several threads look up at once; fewer are left to one."""
 
 
 @inlined
@@ -64,9 +69,64 @@ def _rehash(slots, columns, count, salt):
 
 
 @kernel(
+    "void(uint64[:, ::1], int64[::1], int32[::1], uint8[::1], uint64[:, ::1], int64[::1],"
+    "int32[::1], uint64[:, ::1], uint64[::1], uint64[::1], int64, int64)"
+)
+def _look_up(
+    terms,
+    offsets,
+    row_of,
+    row_kind,
+    row_multiplier,
+    row_start,
+    entries,
+    columns,
+    slots,
+    salt,
+    first_row,
+    last_row,
+):
+    """Write the columns of rows' terms to ``entries``, -1 for those that are not in the table."""
+    words = salt.size
+    mask = np.uint64(slots.size - 1)
+    shift = _shift(slots)
+    monomial = np.empty((1, words), np.uint64)
+    for row in range(first_row, last_row):
+        g = row_of[row]
+        used = row_start[row]
+        first, second = row_multiplier[row, 0], row_multiplier[row, words - 1]
+        for t in range(offsets[g] + (1 if row_kind[row] == TAIL else 0), offsets[g + 1]):
+            low = terms[t, 0] + first
+            high = terms[t, words - 1] + second
+            h = low * salt[0]
+            if words == 2:
+                h += high * salt[1]
+            elif words > 2:
+                for w in range(words):
+                    monomial[0, w] = terms[t, w] + row_multiplier[row, w]
+                h = _hash(monomial, 0, salt)
+            h >>= np.uint64(32)
+            at = h >> shift
+            c = np.int64(-1)
+            while slots[at] != 0:
+                slot = slots[at]
+                if slot >> np.uint64(32) == h:
+                    c = np.int64(slot & np.uint64(0xFFFFFFFF)) - 1
+                    same = columns[c, 0] == low and columns[c, words - 1] == high
+                    for w in range(1, words - 1):
+                        same &= columns[c, w] == monomial[0, w]
+                    if same:
+                        break
+                    c = np.int64(-1)
+                at = (at + np.uint64(1)) & mask
+            entries[used] = c
+            used += 1
+
+
+@kernel(
     "int64(int64[::1], uint64[:, ::1], int64[::1], uint64[:, ::1], int32[::1], int32[::1],"
     "uint8[::1], uint64[:, ::1], int64[::1], int32[::1], int32[::1], uint64[:, ::1], uint64[::1],"
-    "uint64[::1], uint64[::1])"
+    "uint64[::1], uint64[::1], int64)"
 )
 def _close(
     state,
@@ -84,16 +144,20 @@ def _close(
     slots,
     salt,
     guard,
+    batch,
 ):
     """Expand rows, find a reducer for every new column, expand that; stops when nothing is new.
 
-    May be called again after an array has been enlarged: ``state`` says how far it got.
+    May be called again after an array has been enlarged, or after rows that have ``batch`` entries
+    or more have been looked up, unless that is zero: ``state`` says how far it got.
     """
     nrows = state[_ROWS]
     expanded = state[_EXPANDED]
     used = state[_ENTRIES]
     ncolumns = state[_COLUMNS]
     examined = state[_EXAMINED]
+    looked_up = state[_LOOKED_UP]
+    settled = max(looked_up, expanded)
     words = guard.size
     mask = np.uint64(slots.size - 1)
     shift = _shift(slots)
@@ -101,6 +165,23 @@ def _close(
     status = _DONE
     while True:
         while expanded < nrows:
+            if batch and expanded >= settled:
+                end = used
+                # The more is known, the less of a longer stretch will be missing.
+                wanted = max(batch, used // 8)
+                while settled < nrows and end - used < wanted:
+                    row_start[settled] = end
+                    g = row_of[settled]
+                    end += offsets[g + 1] - offsets[g] - (1 if row_kind[settled] == TAIL else 0)
+                    settled += 1
+                row_start[settled] = end
+                if end > entries.size:
+                    status = _MORE_ENTRIES
+                    break
+                if end - used >= batch:
+                    looked_up = settled
+                    status = _LOOK_UP
+                    break
             g = row_of[expanded]
             kind = row_kind[expanded]
             start = offsets[g] + (1 if kind == TAIL else 0)
@@ -113,7 +194,11 @@ def _close(
                 break
             row_start[expanded] = used
             first, second = row_multiplier[expanded, 0], row_multiplier[expanded, words - 1]
+            known = expanded < looked_up
             for t in range(start, stop):
+                if known and entries[used] >= 0:
+                    used += 1
+                    continue
                 # One or two words stay in registers; more are compared in memory.
                 low = terms[t, 0] + first
                 high = terms[t, words - 1] + second
@@ -155,37 +240,42 @@ def _close(
             expanded += 1
         if status != _DONE or examined == ncolumns:
             break
-        if pivot_row[examined] < 0:
-            if nrows == row_of.size:
-                status = _MORE_ROWS
-                break
-            k = first_divisor(
-                divisors.ctypes.data,
-                divisors.shape[1],
-                divisors.shape[1] // 8,
-                columns.ctypes.data + 8 * words * examined,
-                guard.ctypes.data,
-                words,
-            )
-            if k >= 0:
-                row_of[nrows] = active[k]
-                row_kind[nrows] = PIVOT
-                for w in range(words):
-                    row_multiplier[nrows, w] = columns[examined, w] - divisors[w, k]
-                nrows += 1
-        examined += 1
+        # Every column known by now, so that the rows they need can be looked up side by side.
+        while examined < ncolumns:
+            if pivot_row[examined] < 0:
+                if nrows == row_of.size:
+                    status = _MORE_ROWS
+                    break
+                k = first_divisor(
+                    divisors.ctypes.data,
+                    divisors.shape[1],
+                    divisors.shape[1] // 8,
+                    columns.ctypes.data + 8 * words * examined,
+                    guard.ctypes.data,
+                    words,
+                )
+                if k >= 0:
+                    row_of[nrows] = active[k]
+                    row_kind[nrows] = PIVOT
+                    for w in range(words):
+                        row_multiplier[nrows, w] = columns[examined, w] - divisors[w, k]
+                    nrows += 1
+            examined += 1
+        if status != _DONE:
+            break
     row_start[expanded] = used
     state[_ROWS] = nrows
     state[_EXPANDED] = expanded
     state[_ENTRIES] = used
     state[_COLUMNS] = ncolumns
     state[_EXAMINED] = examined
+    state[_LOOKED_UP] = looked_up
     return status
 
 
-@kernel("void(int32[::1], int32[::1])")
-def _renumber(entries, number):
-    for k in range(entries.size):
+@kernel("void(int32[::1], int32[::1], int64, int64)")
+def _renumber(entries, number, first, last):
+    for k in range(first, last):
         entries[k] = number[entries[k]]
 
 
@@ -263,24 +353,32 @@ def rows_as_they_are(basis: Basis, of: NDArray[np.int32], kind: int) -> Seeds:
     )
 
 
-def build_matrix(basis: Basis, seeds: Seeds, limits: Limits | None = None) -> SymbolicMatrix:
+def build_matrix(
+    basis: Basis, seeds: Seeds, limits: Limits | None = None, threads: int = 1
+) -> SymbolicMatrix:
     """The matrix of the seeds and of every multiple of the basis that may be needed to reduce.
 
     Args:
         basis: what reduces.
         seeds: rows to start with.
         limits: asked whenever an array has to grow; None for none.
+        threads: that look up monomials side by side; the matrix is the same for any number.
 
     Raises:
         SolverError: E-SOLVE-012 at a limit.
         ExponentOverflowError: a monomial does not fit the basis' layout.
     """
+    with Team(threads) as team:
+        return _matrix(basis, seeds, limits, team)
+
+
+def _matrix(basis: Basis, seeds: Seeds, limits: Limits | None, team: Team) -> SymbolicMatrix:
     layout = basis.layout
     lengths = basis.lengths()
     nseeds = len(seeds.of)
     entry_guess = int(lengths[seeds.of].sum()) * 2 + 64
     column_guess = max(1024, int(lengths[seeds.of].max(initial=1)) * 4)
-    state = np.array([nseeds, 0, 0, 0, 0])
+    state = np.array([nseeds, 0, 0, 0, 0, 0])
     row_of = grown(seeds.of, nseeds, 2 * nseeds + 64)
     row_kind = grown(seeds.kind, nseeds, len(row_of))
     row_multiplier = grown(seeds.multiplier, nseeds, len(row_of))
@@ -289,16 +387,27 @@ def build_matrix(basis: Basis, seeds: Seeds, limits: Limits | None = None) -> Sy
     columns = np.empty((column_guess + 1, layout.words), np.uint64)
     pivot_row = np.empty(column_guess + 1, np.int32)
     slots = np.zeros(1 << (2 * column_guess).bit_length(), np.uint64)
+    batch = _BATCH if team.size > 1 else 0
     while True:
         status = _close(
             state, basis.words, basis.offsets, basis.divisors, basis.active, row_of, row_kind,
             row_multiplier, row_start, entries, pivot_row, columns, slots, layout.salt,
-            layout.guard,
+            layout.guard, batch,
         )  # fmt: skip
         if status == _DONE:
             break
         if status == _OVERFLOW:
             raise ExponentOverflowError
+        if status == _LOOK_UP:
+            look_up = partial(
+                _look_up, basis.words, basis.offsets, row_of, row_kind, row_multiplier, row_start,
+                entries, columns, slots, layout.salt,
+            )  # fmt: skip
+            first, last = int(state[_EXPANDED]), int(state[_LOOKED_UP])
+            starts = row_start[first : last + 1]
+            bounds = starts[0] + np.array(team.split(int(starts[-1] - starts[0])))
+            team.each(look_up, (first + np.searchsorted(starts, bounds)).tolist())
+            continue
         if limits is not None:
             limits.checkpoint()
             limits.foresee(entries.nbytes + columns.nbytes)
@@ -310,7 +419,7 @@ def build_matrix(basis: Basis, seeds: Seeds, limits: Limits | None = None) -> Sy
             row_start = grown(row_start, rows + 1, 2 * rows + 1)
         elif status == _MORE_ENTRIES:
             longest = int(lengths[row_of[:rows]].max())
-            entries = grown(entries, used, max(2 * used, used + longest))
+            entries = grown(entries, used, len(entries) + longest)
         else:
             longest = int(lengths[row_of[:rows]].max())
             needed = max(2 * ncolumns, ncolumns + longest) + 1
@@ -326,7 +435,7 @@ def build_matrix(basis: Basis, seeds: Seeds, limits: Limits | None = None) -> Sy
     number = np.empty(ncolumns, np.int32)
     number[order] = np.arange(ncolumns, dtype=np.int32)
     entries = entries[:used]
-    _renumber(entries, number)
+    team.each(partial(_renumber, entries, number), team.split(used))
     row_of, row_kind = row_of[:nrows], row_kind[:nrows]
     tail = row_kind == TAIL
     pivots = int(with_pivot.sum())
