@@ -68,7 +68,7 @@ class Report:
 
     @property
     def planned_on_cpu(self) -> int:
-        """Those that are the processor's by plan, such as learning."""
+        """Those that are the processor's by plan, such as small matrices beside a GPU."""
         return self.run.planned_on_cpu
 
     @property

@@ -38,17 +38,27 @@ def test_a_device_that_is_expected_to_win_replays(pretend, figures):
     assert report.choice.startswith("expected: ")
     assert "for 64 primes on Some GPU" in report.choice
     assert "for 8 on the processor" in report.choice
-    assert report.planned_on_cpu >= 1
 
 
-def test_a_device_that_is_expected_to_lose_is_left_alone(pretend, figures):
+def test_a_device_that_is_expected_to_win_takes_matrices_of_one_prime_too(pretend, figures):
+    pretend(EmulatedDevice(name="Some GPU"))
+    figures(QUICK_DEVICE)
+    report = auto(field=GF(65521))
+    assert report.ran_on_gpu()
+    assert report.reductions_on_gpu > report.planned_on_cpu
+    assert report.device_name == "Some GPU"
+    assert report.choice.startswith("expected for the largest matrix: ")
+
+
+@pytest.mark.parametrize("field", [None, GF(65521)], ids=str)
+def test_a_device_that_is_expected_to_lose_is_left_alone(pretend, figures, field):
     (device,) = pretend(EmulatedDevice())
     figures(SLOW_DEVICE)
-    report = auto()
+    report = auto(field=field)
     assert not report.ran_on_gpu()
     assert not report.fell_back_to_cpu()
     assert report.device_name == "cpu"
-    assert report.choice.startswith("expected: ")
+    assert report.choice.startswith("expected")
     assert device.launches == []
 
 
@@ -58,8 +68,6 @@ def test_without_calibration_device_or_model_the_processor_computes_and_says_why
     pretend(EmulatedDevice())
     figures({}, "no calibration")
     assert auto().choice == "no calibration; run `alkahest calibrate`"
-    figures(QUICK_DEVICE)
-    assert auto(field=GF(65521)).choice == "matrices of one prime are the processor's"
 
     def none():
         raise CudaError("E-CUDA-003", "the driver lists no device")

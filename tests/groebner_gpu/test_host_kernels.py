@@ -9,6 +9,7 @@ from keptresidues import PRIMES as PRIMES_DOWN
 from keptresidues import assert_lifted, kept_on, lift_of, random_polynomials, residues_of
 from polysystems import dictionaries, named, system
 from traces import inputs_of, learned, some_primes
+from tracing import equal
 
 from alkahest.backends.groebner_gpu import compiling, twin
 from alkahest.backends.groebner_gpu.emulated import EmulatedDevice, run_twin
@@ -179,3 +180,20 @@ def test_bases_over_prime_fields_by_the_sources_are_those_of_the_processor(compi
             )
             found = groebner_modp(given, p, order, reducer=GpuReducer([device]))[0]
             assert dictionaries(found) == expected, name
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_learning_by_the_sources_gives_the_processor_s_record(compiled, backward):
+    launch = compiled(1, backward=backward)
+    for name in ("katsura-4", "eco-5"):
+        polynomials, n = named(name)
+        given, order = system(polynomials, n), MonomialOrder.grevlex(n)
+        expected = groebner_modp(given, 2147483647, order, record=True)[2]
+        for multiprocessors, shared in ((2, 227 << 10), (132, 64)):
+            device = EmulatedDevice(
+                launch=launch, multiprocessors=multiprocessors, shared_bytes=shared
+            )
+            reducer = GpuReducer([device])
+            found = groebner_modp(given, 2147483647, order, reducer=reducer, record=True)[2]
+            assert equal(found, expected)
+            assert "gather_rows" in device.launches

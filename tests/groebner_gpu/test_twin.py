@@ -62,3 +62,36 @@ def test_weights_are_those_of_splitmix64():
     p = 2147483647
     assert twin.weights(0, 0, 3, p).tolist() == [value % p for value in known]
     assert twin.weights(0, 1, 2, p).tolist() == [value % p for value in known[1:]]
+
+
+@pytest.mark.parametrize("p", [2147483647, 65521, 5, 3])
+def test_rows_entered_one_after_another_are_in_reduced_echelon_form(p):
+    rng = np.random.default_rng(p)
+    n, width = 6, 9
+    rows = residues(rng, (n, width), p)
+    rows[4] = (rows[1].astype(np.uint64) + rows[2]) % p  # vanishes when it is entered
+    expected, rank = exact(rows, p).rref()
+    flat, leads = rows.reshape(-1), np.zeros(n, np.uint32)
+    field, launched = field_of(np.array([p])).reshape(-1), twin.Launched(group=1, grid=(n,))
+    for row in range(n):
+        twin.enter_row(launched, flat, width, row, field, leads)
+    twin.scale_rows(launched, flat, width, field, leads)
+    found = leads.view(np.int32)
+    assert (found >= 0).sum() == rank
+    assert found[4] == -1 or rank < n - 1
+    order = np.argsort(np.where(found < 0, width, found))
+    assert np.array_equal(rows[order], plain(expected))
+
+
+def test_rows_are_gathered_in_any_order_and_random_residues_are_the_weights():
+    rng = np.random.default_rng(2)
+    rows = residues(rng, (5, 7), 101)
+    numbers, target = np.array([3, 0, 3], np.int32), np.zeros(3 * 7, np.uint32)
+    twin.gather_rows(
+        twin.Launched(group=1, grid=(3,)), rows.reshape(-1), 7, numbers.view(np.uint32), target
+    )
+    assert np.array_equal(target.reshape(3, 7), rows[[3, 0, 3]])
+    values = np.zeros(40, np.uint32)
+    twin.fill_randomly(ONE, values, 33, field_of(np.array([101])).reshape(-1), -5, 7)
+    assert values[:33].tolist() == twin.weights((7 << 32) + 2**32 - 5, 0, 33, 101).tolist()
+    assert not values[33:].any()

@@ -20,7 +20,7 @@ class GpuBackendReport:
         reductions_on_gpu: matrices, replays for a batch of primes, and the lifting to the rationals,
             done on a device.
         reductions_on_cpu: those meant for a device that the processor did instead.
-        planned_on_cpu: those that are the processor's by plan, such as learning.
+        planned_on_cpu: those that are the processor's by plan, such as small matrices.
         first_gpu_error: what a device said that failed first, or "".
         seconds: wall seconds by phase: ``"learn"``, ``"replay"``, ``"lift"``, ``"fglm"`` and
             ``"follow"`` for the processor's and the devices' part of a change of order, ...

@@ -21,8 +21,10 @@ SOURCES = {
         "reduce_mixtures",
         "reduce_long_mixtures",
         "gather_leads",
+        "fill_randomly",
+        "gather_rows",
         "enter_row",
-        "clear_column",
+        "scale_rows",
     ),
     "lift.cu": (
         "gather_lanes",

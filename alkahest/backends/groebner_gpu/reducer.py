@@ -16,7 +16,9 @@ from alkahest.backends.groebner_gpu.lifting import settle
 from alkahest.backends.groebner_gpu.plugin import BACKEND
 from alkahest.backends.groebner_gpu.record import Record, record_of
 from alkahest.backends.groebner_gpu.replay import replay, replay_kept
+from alkahest.groebner.engine.reducers import host_reducer
 from alkahest.groebner.engine.trace import Images, KeptImages
+from alkahest.groebner.engine.work import work_of_matrix
 from alkahest.groebner.following import Followed
 from alkahest.plugin import calibrated
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from alkahest.backends.groebner_gpu.sessions import Device
     from alkahest.groebner.engine.lift import Lift
+    from alkahest.groebner.engine.reducers import Reducer
     from alkahest.groebner.engine.reduction import ReducedRows
     from alkahest.groebner.engine.symbolic import SymbolicMatrix
     from alkahest.groebner.engine.trace import Trace
@@ -35,6 +38,12 @@ Found = TypeVar("Found")
 
 LANES_OF_A_DEVICE = 64
 """Primes that one call brings to each device; fewer at once where its memory is short."""
+
+LEAST_PRODUCTS = 1e7
+"""Products that a matrix modulo one prime must be expected to take to be worth some hundred launches.
+
+A core of a processor does about 1e9 a second.
+"""
 
 
 class GpuReducer:
@@ -65,6 +74,19 @@ class GpuReducer:
         """See :func:`alkahest.backends.groebner_gpu.rounds.echelon`."""
         return rounds.echelon(self._devices[0], matrix, coefficients, prime, seed, checkpoint)
 
+    def echelon_with_rows(
+        self,
+        matrix: SymbolicMatrix,
+        coefficients: NDArray[np.uint32],
+        prime: int,
+        seed: int,
+        checkpoint: Callable[[], None],
+    ) -> tuple[ReducedRows, NDArray[np.int64]]:
+        """See :func:`alkahest.backends.groebner_gpu.rounds.echelon_with_rows`."""
+        return rounds.echelon_with_rows(
+            self._devices[0], matrix, coefficients, prime, seed, checkpoint
+        )
+
     def normal_forms(
         self,
         matrix: SymbolicMatrix,
@@ -75,12 +97,18 @@ class GpuReducer:
         """See :func:`alkahest.backends.groebner_gpu.rounds.normal_forms`."""
         return rounds.normal_forms(self._devices[0], matrix, coefficients, prime, checkpoint)
 
+    def for_matrix(self, matrix: SymbolicMatrix) -> Reducer:
+        """See :class:`alkahest.groebner.engine.reducers.Chooser`."""
+        is_large = work_of_matrix(matrix).products >= LEAST_PRODUCTS
+        return self if is_large else host_reducer()
+
     def predicted(self, work: Work, lanes: int, primes: int) -> tuple[float, float] | str:
         """See :class:`alkahest.groebner.engine.choosing.PredictingReducer`."""
         figures, obstacle = calibrated(BACKEND)
         if not figures:
             return f"{obstacle}; run `alkahest calibrate`"
-        return model.predicted(figures, len(self._devices), work, lanes, primes)
+        devices = min(lanes, len(self._devices))
+        return model.predicted(figures, devices, work, lanes, primes)
 
     def replay(
         self,
@@ -188,4 +216,4 @@ def make_reducer(ordinal: int | None) -> GpuReducer:
     return GpuReducer(open_all() if ordinal is None else [open_gpu(ordinal)])
 
 
-__all__ = ["LANES_OF_A_DEVICE", "GpuReducer", "make_reducer"]
+__all__ = ["LANES_OF_A_DEVICE", "LEAST_PRODUCTS", "GpuReducer", "make_reducer"]

@@ -13,6 +13,8 @@ from alkahest.backends.groebner_gpu.record import stretches
 from alkahest.backends.groebner_gpu.replay import block_threads, field_of
 from alkahest.backends.groebner_gpu.sessions import Words
 from alkahest.errors import CudaError
+from alkahest.groebner.engine.lanes import LANES
+from alkahest.groebner.engine.profile import independent_images, preferred
 from alkahest.groebner.engine.reduction import ReducedRows, vanishing_lanes
 
 if TYPE_CHECKING:
@@ -24,8 +26,16 @@ if TYPE_CHECKING:
 _FEW_ROWS = 8
 """Rows that are reduced as they are, since combining them at random saves nothing."""
 
-_CLEAR_THREADS = 256
-_ENTER_THREADS = 512
+_LEARNED_ROWS = 4
+"""Rows that learning reduces at once, for each multiprocessor."""
+
+_THREADS = 512
+"""Threads of a block that works on one dense row."""
+
+_FILLING_BLOCKS = 1 << 11
+
+_SPARE_COLUMNS = 8
+"""Columns that a random projection has beyond the number of rows it must keep apart."""
 
 
 def echelon(
@@ -53,29 +63,58 @@ def echelon(
         batch = max(batch, vanishing)
     with device.session() as session:
         work = _Matrix.uploaded(session, device, matrix, coefficients, prime)
-        rows = _Echelon(session, device, work.field, width, most + batch)
+        rows = _Echelon(
+            session, device, work.field, prime, width, most, batch, exact=vanishing is None
+        )
         reduced = 0
         while rows.rank < most and (vanishing is not None or reduced < nlower):
             count = batch if vanishing is not None else min(batch, nlower - reduced)
             if vanishing is not None:
-                work.mix(rows.next, reduced, count, seed)
+                work.mix(rows.fresh, reduced, count, seed)
             else:
-                work.reduce(rows.next, matrix.lower[reduced : reduced + count])
-            before = rows.rank
-            rows.absorb(count)
+                work.reduce(rows.fresh, matrix.lower[reduced : reduced + count])
+            kept = rows.absorb(count)
             reduced += count
             checkpoint()
-            if vanishing is not None and rows.rank <= before + count - vanishing:
+            if vanishing is not None and len(kept) <= count - vanishing:
                 break
-        found, leads = rows.read()
-    order = np.argsort(-leads)
-    return ReducedRows(
-        rows=found[order],
-        leads=leads[order],
-        reduced=reduced,
-        random=vanishing is not None,
-        on_gpu=device.is_gpu,
-    )
+        return rows.reduced(reduced, device)
+
+
+def echelon_with_rows(
+    device: Device,
+    matrix: SymbolicMatrix,
+    coefficients: NDArray[np.uint32],
+    prime: int,
+    seed: int,
+    checkpoint: Callable[[], None],
+) -> tuple[ReducedRows, NDArray[np.int64]]:
+    """The same, and lower rows that span the row space of all.
+
+    As :func:`alkahest.groebner.engine.profile.echelon_with_rows`; but all lower rows are reduced, in
+    the order in which they are preferred, and those that are independent of the ones before them
+    are the rows wanted as well as what the echelon form is made of.
+    """
+    _check(prime)
+    lower, width = preferred(matrix), len(matrix.columns) - matrix.pivots
+    most = min(len(lower), width)
+    batch = max(1, min(_LEARNED_ROWS * device.multiprocessors, len(lower)))
+    chosen = []
+    with device.session() as session:
+        work = _Matrix.uploaded(session, device, matrix, coefficients, prime)
+        exact = len(lower) <= _FEW_ROWS
+        rows = _Echelon(
+            session, device, work.field, prime, width, most, batch, exact=exact, seed=seed
+        )
+        for first in range(0, len(lower), batch):
+            if rows.rank == most:
+                break
+            part = lower[first : first + batch]
+            work.reduce(rows.fresh, part)
+            chosen.append(part[rows.absorb(len(part))])
+            checkpoint()
+        found = rows.reduced(min(len(lower), batch * len(chosen)), device)
+    return found, np.concatenate([lower[:0], *chosen])
 
 
 def normal_forms(
@@ -103,6 +142,13 @@ def normal_forms(
         random=False,
         on_gpu=device.is_gpu,
     )
+
+
+def _halves(seed: int) -> list[int]:
+    """A seed for the kernels, mixed: its lower and upper half as signed words."""
+    mixed = np.uint64(seed * 0x2545F4914F6CDD1D % 2**64)
+    halves: list[int] = np.array([mixed]).view(np.int32).tolist()
+    return halves
 
 
 def _check(prime: int) -> None:
@@ -168,19 +214,20 @@ class _Matrix:
             self.pivots, self.matrix.pivots, rows, count, self.entries, columns, self.coefficients,
             self.terms, self.field, 1, dense, None, unused,
         )  # fmt: skip
+        self.session.free(rows)
+        self.session.free(unused)
 
     def mix(self, dense: Words, first: int, count: int, seed: int) -> None:
         """Random combinations of all lower rows to ``dense``, pivots eliminated."""
         described = stretches(self.matrix, self.matrix.lower, skip=0)
         rows = self.session.allocate(described.size)
         self.session.write(rows, described)
-        mixed = np.uint64(seed * 0x2545F4914F6CDD1D % 2**64)
-        low, high = np.array([mixed]).view(np.int32).tolist()
         self._launch(
             "mixtures", count,
             self.pivots, self.matrix.pivots, rows, len(described), self.entries,
-            len(self.matrix.columns), self.coefficients, self.field, low, high, first, dense,
+            len(self.matrix.columns), self.coefficients, self.field, *_halves(seed), first, dense,
         )  # fmt: skip
+        self.session.free(rows)
 
     def _launch(self, what: str, count: int, *arguments: Any) -> None:
         columns, block = len(self.matrix.columns), (block_threads(self.mean_length, 1),)
@@ -193,77 +240,148 @@ class _Matrix:
 
 
 class _Echelon:
-    """Rows in reduced echelon form on the device, and room for rows to come.
+    """Rows in reduced echelon form on the device.
 
     Attributes:
         rank: rows found independent so far.
+        fresh: room for a batch of rows to come.
     """
 
     def __init__(
-        self, session: Session, device: Device, field: Words, width: int, room: int
+        self,
+        session: Session,
+        device: Device,
+        field: Words,
+        prime: int,
+        width: int,
+        most: int,
+        batch: int,
+        *,
+        exact: bool,
+        seed: int = 0,
     ) -> None:
+        """Room for ``most`` rows, and ``batch`` more.
+
+        Args:
+            session: of the device.
+            device: whose it is.
+            field: what the kernels need of the prime.
+            prime: the same prime.
+            width: columns.
+            most: rows that can be independent.
+            batch: rows that come at once, at most.
+            exact: find independent rows by elimination, and not by a random projection.
+            seed: of the projection.
+        """
         self.rank = 0
+        self.fresh = session.allocate(batch * width)
         self._session = session
         self._field = field
         unused = session.allocate(1)
         self._dense = Dense(session=session, device=device, field=field, lanes=1, bad=unused)
+        self._prime = prime
         self._width = width
-        self._rows = session.allocate(room * width)
-        self._leads = session.allocate(room)
-        self._factors = session.allocate(room)
+        self._most = most
+        self._exact = exact
+        self._rows = session.allocate((most + batch) * width)
+        self._leads = session.allocate(most + batch)
+        self._numbers = session.allocate(batch)
+        if not exact:
+            self._across = -(-(batch + _SPARE_COLUMNS) // LANES) * LANES
+            self._images = session.allocate(batch * self._across)
+            self._projection = session.allocate(width * self._across)
+            blocks = max(1, min(_FILLING_BLOCKS, -(-width * self._across // _THREADS)))
+            session.launch(
+                "fill_randomly", 1, (blocks,), (_THREADS,), 0,
+                self._projection, width * self._across, field, *_halves(seed),
+            )  # fmt: skip
 
-    @property
-    def next(self) -> Words:
-        """Where the next rows go."""
-        return self._rows + self.rank * self._width
+    def absorb(self, count: int) -> NDArray[np.int64]:
+        """Take in the first ``count`` rows that lie at :attr:`fresh`.
 
-    def absorb(self, count: int) -> None:
-        """Take in ``count`` reduced rows that lie at :attr:`next`."""
+        Returns:
+            The numbers of those that are independent of the rows before them.
+        """
         session, width, rank = self._session, self._width, self.rank
-        new, leads = self.next, self._leads + rank
-        self._subtract(new, count, self._rows, self._leads, rank)
-        stretches_of_a_row = -(-width // _CLEAR_THREADS)
-        for row in range(count):
+        self._subtract(self.fresh, count, self._rows, self._leads, rank)
+        kept = np.arange(count) if self._exact else self._independent(count)
+        new, leads, n = self._rows + rank * width, self._leads + rank, len(kept)
+        if not n:
+            return kept
+        session.write(self._numbers, kept.astype(np.int32))
+        session.launch(
+            "gather_rows", 1, (n,), (_THREADS,), 0, self.fresh, width, self._numbers, new
+        )
+        for row in range(n):
             session.launch(
-                "enter_row", 1, (1,), (_ENTER_THREADS,), 0,
-                new, count, width, row, self._field, leads, self._factors,
-            )  # fmt: skip
-            session.launch(
-                "clear_column", 1, (stretches_of_a_row, count), (_CLEAR_THREADS,), 0,
-                new, width, row, self._field, self._factors,
-            )  # fmt: skip
-        self._subtract(self._rows, rank, new, leads, count)
+                "enter_row", 1, (n,), (_THREADS,), 0, new, width, row, self._field, leads
+            )
+        session.launch("scale_rows", 1, (n,), (_THREADS,), 0, new, width, self._field, leads)
+        if self._exact:
+            kept = self._without_zeros(new, leads, n)
+        self._subtract(self._rows, rank, new, leads, len(kept))
+        self.rank += len(kept)
+        return kept
+
+    def _independent(self, count: int) -> NDArray[np.int64]:
+        """Which fresh rows are independent, by their images under a random projection."""
+        session, across = self._session, self._across
+        session.zero(self._images, count * across)
+        # The sign of an image does not matter.
+        self._subtract_product(
+            self._images, count, across, self.fresh, self._projection, self._width
+        )
+        images = np.empty((count, across), np.uint32)
+        session.read(self._images, images)
+        return independent_images(images, min(count, self._most - self.rank), self._prime)
+
+    def _without_zeros(self, rows: Words, leads: Words, count: int) -> NDArray[np.int64]:
+        """Close the gaps that rows of zeros leave; the numbers of the others."""
+        session, width = self._session, self._width
         found = np.empty(count, np.int32)
         session.read(leads, found)
         kept = np.flatnonzero(found >= 0)
         for place, row in enumerate(kept.tolist()):
-            if place != row:  # rows of zeros before it are overwritten
-                session.copy(new + row * width, new + place * width, width)
+            if place != row:
+                session.copy(rows + row * width, rows + place * width, width)
         if len(kept):
             session.write(leads, found[kept])
-        self.rank += len(kept)
+        return kept
 
     def _subtract(self, rows: Words, nrows: int, others: Words, leads: Words, n: int) -> None:
         """Clear the leads of other rows, which have a one there, out of rows."""
         if not nrows or not n:
             return
-        session = self._session
-        factors = session.allocate(nrows * n)
-        session.launch("gather_leads", 1, (nrows,), (128,), 0, rows, self._width, leads, n, factors)
-        self._dense.multiply(
-            "subtract_product", (nrows, self._width, n),
-            rows, nrows, self._width, factors, others, n, self._field,
-        )  # fmt: skip
-        session.free(factors)
+        factors = self._session.allocate(nrows * n)
+        self._session.launch(
+            "gather_leads", 1, (nrows,), (128,), 0, rows, self._width, leads, n, factors
+        )
+        self._subtract_product(rows, nrows, self._width, factors, others, n)
+        self._session.free(factors)
 
-    def read(self) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
-        """The rows and their leads."""
+    def _subtract_product(
+        self, rows: Words, nrows: int, width: int, factors: Words, others: Words, n: int
+    ) -> None:
+        self._dense.multiply(
+            "subtract_product", (nrows, width, n),
+            rows, nrows, width, factors, others, n, self._field,
+        )  # fmt: skip
+
+    def reduced(self, count: int, device: Device) -> ReducedRows:
+        """The rows, the one of least leading monomial first, found from ``count`` of them."""
         rows = np.empty((self.rank, self._width), np.uint32)
         leads = np.empty(self.rank, np.int32)
         if self.rank:
             self._session.read(self._rows, rows)
             self._session.read(self._leads, leads)
-        return rows, leads
+        order = np.argsort(-leads)
+        return ReducedRows(
+            rows=rows[order],
+            leads=leads[order],
+            reduced=count,
+            random=not self._exact,
+            on_gpu=device.is_gpu,
+        )
 
 
-__all__ = ["echelon", "normal_forms"]
+__all__ = ["echelon", "echelon_with_rows", "normal_forms"]

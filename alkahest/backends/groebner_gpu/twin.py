@@ -153,39 +153,53 @@ def gather_leads(
     factors[: count * n] = np.where(columns >= 0, found, 0).reshape(-1)
 
 
-def enter_row(
-    at: Launched, rows: Words, nrows: int, width: int, chosen: int, field: Words, leads: Words,
-    factors: Words,
-) -> None:  # fmt: skip
-    """Scale a row to begin with a one and take that column out; see the kernel."""
-    every, prime = rows[: nrows * width].reshape(nrows, width), int(field[0])
-    row = every[chosen]
-    nonzero = np.flatnonzero(row)
-    lead = int(nonzero[0]) if len(nonzero) else -1
-    signed(leads)[chosen] = lead
-    factors[:nrows] = 0
-    if lead >= 0:
-        scale = np.uint64(pow(int(row[lead]), -1, prime))
-        row[:] = row.astype(np.uint64) * scale % np.uint64(prime)
-        factors[:nrows] = every[:, lead]
-        factors[chosen] = 0
+def gather_rows(at: Launched, rows: Words, width: int, numbers: Words, target: Words) -> None:
+    """Copies of some rows, one after another."""
+    chosen = signed(numbers)[: at.grid[0]]
+    places = chosen[:, None] * width + np.arange(width)
+    target[: len(chosen) * width] = rows[places].reshape(-1)
 
 
-def clear_column(
-    at: Launched, rows: Words, width: int, chosen: int, field: Words, factors: Words
+def fill_randomly(
+    at: Launched, values: Words, count: int, field: Words, seed_low: int, seed_high: int
 ) -> None:
-    """``rows[i] -= factors[i] * rows[chosen]``."""
-    count, prime = at.grid[1], np.uint64(field[0])
+    """The first numbers of :func:`weights`."""
+    seed = (seed_high % 2**32) << 32 | seed_low % 2**32
+    values[:count] = weights(seed, 0, count, int(field[0])).astype(np.uint32)
+
+
+def enter_row(
+    at: Launched, rows: Words, width: int, chosen: int, field: Words, leads: Words
+) -> None:
+    """Take the first column of a row out of the other rows; see the kernel."""
+    count, prime = at.grid[0], np.uint64(field[0])
     every = rows[: count * width].reshape(count, width)
-    by = (prime - factors[:count].astype(np.uint64)) % prime
-    every[:] = (every + by[:, None] * every[chosen].astype(np.uint64)) % prime
+    row = every[chosen].astype(np.uint64)
+    nonzero = np.flatnonzero(row)
+    signed(leads)[chosen] = nonzero[0] if len(nonzero) else -1
+    if not len(nonzero):
+        return
+    factors = every[:, nonzero[0]].astype(np.uint64)
+    factors[chosen] = 0
+    changed = factors > 0
+    own = every[changed].astype(np.uint64) * row[nonzero[0]] % prime
+    every[changed] = (own + (prime - factors[changed])[:, None] * row) % prime
+
+
+def scale_rows(at: Launched, rows: Words, width: int, field: Words, leads: Words) -> None:
+    """Divide rows by their entries in their leads."""
+    prime = int(field[0])
+    every = rows[: at.grid[0] * width].reshape(-1, width)
+    for row, lead in zip(every, signed(leads)[: len(every)].tolist(), strict=True):
+        if lead >= 0:
+            scale = np.uint64(pow(int(row[lead]), -1, prime))
+            row[:] = row.astype(np.uint64) * scale % np.uint64(prime)
 
 
 __all__ = [
     "Launched",
     "add_cofactors",
     "check_terms",
-    "clear_column",
     "collect_limbs",
     "collect_terms",
     "combine",
@@ -195,9 +209,11 @@ __all__ = [
     "enter_elements",
     "enter_row",
     "exchange_rows",
+    "fill_randomly",
     "gather_columns",
     "gather_lanes",
     "gather_leads",
+    "gather_rows",
     "invert_panel",
     "mix_terms",
     "reduce_long_mixtures",
@@ -207,6 +223,7 @@ __all__ = [
     "relate",
     "relate_tensor",
     "restore_columns",
+    "scale_rows",
     "scale_terms",
     "subtract_product",
     "subtract_product_tensor",

@@ -14,9 +14,9 @@ import numpy as np
 
 from alkahest.groebner.engine.basis import Basis
 from alkahest.groebner.engine.limits import Limits
+from alkahest.groebner.engine.linear_algebra import LinearAlgebra
 from alkahest.groebner.engine.pairs import PairQueue
 from alkahest.groebner.engine.prepare import Generators, spans
-from alkahest.groebner.engine.reduction import echelon
 from alkahest.groebner.engine.symbolic import (
     LOWER,
     Seeds,
@@ -31,7 +31,12 @@ if TYPE_CHECKING:
 
 
 def is_confirmed(
-    trace: Trace, tails: NDArray[np.uint32], given: Generators, prime: int, limits: Limits
+    trace: Trace,
+    tails: NDArray[np.uint32],
+    given: Generators,
+    prime: int,
+    limits: Limits,
+    algebra: LinearAlgebra,
 ) -> bool:
     """Whether the basis of ``trace`` modulo ``prime`` is a Gröbner basis of the generators.
 
@@ -41,6 +46,7 @@ def is_confirmed(
         given: the generators.
         prime: not the one that the trace was learned with.
         limits: asked between matrices.
+        algebra: what reduces them.
 
     Raises:
         ExponentOverflowError: a monomial does not fit the trace's layout.
@@ -57,15 +63,16 @@ def is_confirmed(
     queue.update(store, 0)
     first = store.append(given.words, given.images(prime), given.sizes, None)
     rows = np.arange(first, store.count, dtype=np.int32)
-    if not _vanishes(store, rows_as_they_are(store, rows, LOWER), prime, limits):
+
+    def vanishes(seeds: Seeds) -> bool:
+        matrix = build_matrix(store, seeds, limits, algebra.threads)
+        reduced = algebra.echelon(matrix, store.coefficients, prime, 0, limits.checkpoint)
+        return not len(reduced.rows)
+
+    if not vanishes(rows_as_they_are(store, rows, LOWER)):
         return False
     while queue.count:
         _, lcms, of = queue.take_lowest()
-        if not _vanishes(store, pair_seeds(store, lcms, of), prime, limits):
+        if not vanishes(pair_seeds(store, lcms, of)):
             return False
     return True
-
-
-def _vanishes(store: Basis, seeds: Seeds, prime: int, limits: Limits) -> bool:
-    matrix = build_matrix(store, seeds, limits)
-    return not len(echelon(matrix, store.coefficients, prime, 0, limits.checkpoint).rows)

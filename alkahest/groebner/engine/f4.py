@@ -17,6 +17,7 @@ from alkahest.errors import SolverError
 from alkahest.groebner.engine.basis import Basis
 from alkahest.groebner.engine.homogeneous import Target, homogenised
 from alkahest.groebner.engine.limits import Limits
+from alkahest.groebner.engine.linear_algebra import LinearAlgebra
 from alkahest.groebner.engine.packing import WIDTHS, ExponentOverflowError, Layout, layout
 from alkahest.groebner.engine.pairs import PairQueue
 from alkahest.groebner.engine.prepare import Generators, generators
@@ -29,9 +30,11 @@ from alkahest.groebner.engine.records import (
     RoundReport,
     RunReport,
 )
-from alkahest.groebner.engine.reducers import Reducer, host_reducer, where_done
+from alkahest.groebner.engine.reducers import Reducer, host_reducer
+from alkahest.groebner.engine.reduction import DenseTerms
 from alkahest.groebner.engine.symbolic import (
     TAIL,
+    Seeds,
     SymbolicMatrix,
     build_matrix,
     pair_seeds,
@@ -126,11 +129,11 @@ def _modp(
     target: Target | None = None,
 ) -> tuple[EngineBasis, RunReport, Trace | None]:
     """One run, repeated with wider fields while they overflow."""
-    linear_algebra = reducer or host_reducer()
     for bits in WIDTHS:
         try:
             packing = layout(order, bits, seed)
-            run = Run(packing, prime, order, seed, limits, linear_algebra, target, record=record)
+            algebra = LinearAlgebra(reducer or host_reducer())
+            run = Run(packing, prime, order, seed, limits, algebra, target, record=record)
             return run.compute(generators(system, packing, prime))
         except ExponentOverflowError:
             continue
@@ -147,13 +150,12 @@ class Run:
         order: the order that ``layout`` packs.
         seed: of the random combinations.
         limits: asked between rounds and batches of rows.
-        reducer: what does the linear algebra.
+        algebra: what reduces the matrices.
         target: where a run with homogeneous generators is to end; None for other runs.
         record: whether to fill ``rounds``.
         reports: one for each matrix so far.
         rounds: the record of each matrix that gave something.
         random: whether rows were combined at random.
-        on_gpu: for each matrix, where it was reduced.
     """
 
     layout: Layout
@@ -161,13 +163,12 @@ class Run:
     order: MonomialOrder
     seed: int
     limits: Limits
-    reducer: Reducer
+    algebra: LinearAlgebra
     target: Target | None = None
     record: bool = attrs.field(kw_only=True)
     reports: list[RoundReport] = attrs.field(init=False, factory=list)
     rounds: list[TraceRound] = attrs.field(init=False, factory=list)
     random: bool = attrs.field(init=False, default=False)
-    on_gpu: list[bool] = attrs.field(init=False, factory=list)
 
     def compute(self, given: Generators) -> tuple[EngineBasis, RunReport, Trace | None]:
         """The reduced basis of the generators.
@@ -195,14 +196,17 @@ class Run:
                 )
             )
             started = perf_counter()
-            matrix = build_matrix(basis, pair_seeds(basis, lcms, of), self.limits)
+            matrix = self._matrix(basis, pair_seeds(basis, lcms, of))
             built = perf_counter()
-            reduced = self._echelon(matrix, basis)
+            reduced, lower = self._echelon(matrix, basis)
             self._note(degree, len(of), matrix, reduced, started, built)
-            words, values, sizes = self._polynomials(matrix, reduced)
+            terms = DenseTerms.of(reduced.rows)
+            if self.record and len(reduced.leads):
+                self._record(matrix, basis, lower, reduced.leads, terms)
+            words = matrix.columns[matrix.pivots :].take(terms.columns, axis=0)
             sugar = None if self.order.is_graded else degree
-            pairs.update(basis, basis.append(words, values, sizes, sugar))
-            if len(sizes):
+            pairs.update(basis, basis.append(words, terms.values, terms.sizes, sugar))
+            if len(terms.sizes):
                 lacking = self._lacking(basis)
         if self.target is not None:
             if lacking >= 0:
@@ -216,45 +220,33 @@ class Run:
         """The least degree in which there may be new elements; -1 for none."""
         return 0 if self.target is None else self.target.lacking(basis)
 
-    def _echelon(self, matrix: SymbolicMatrix, basis: Basis) -> ReducedRows:
-        self.limits.foresee(64 * len(matrix.columns))
-        reduced = self.reducer.echelon(
-            matrix,
-            basis.coefficients,
-            self.prime,
-            self.seed + len(self.reports),
-            self.limits.checkpoint,
-        )
-        if self.record and len(reduced.rows):
-            self._record(matrix, basis, reduced)
-        return reduced
+    def _matrix(self, basis: Basis, seeds: Seeds) -> SymbolicMatrix:
+        return build_matrix(basis, seeds, self.limits, self.algebra.threads)
 
-    def _record(self, matrix: SymbolicMatrix, basis: Basis, reduced: ReducedRows) -> None:
+    def _echelon(
+        self, matrix: SymbolicMatrix, basis: Basis
+    ) -> tuple[ReducedRows, NDArray[np.int64]]:
+        """The new rows, and where the run is recorded the lower rows that they come from."""
+        self.limits.foresee(64 * len(matrix.columns))
+        seed = self.seed + len(self.reports)
+        given = (matrix, basis.coefficients, self.prime, seed, self.limits.checkpoint)
+        if self.record:
+            return self.algebra.echelon_with_rows(*given)
+        return self.algebra.echelon(*given), matrix.lower
+
+    def _record(
+        self,
+        matrix: SymbolicMatrix,
+        basis: Basis,
+        lower: NDArray[np.int64],
+        leads: NDArray[np.int32],
+        terms: DenseTerms,
+    ) -> None:
         # Imported here because compiling takes time that a run without record need not spend.
-        from alkahest.groebner.engine.profile import independent_rows
         from alkahest.groebner.engine.recording import trace_round
 
-        lower, attempt = None, self.seed
-        while lower is None:
-            self.limits.checkpoint()
-            lower = independent_rows(
-                matrix, basis.coefficients, self.prime, len(reduced.rows), attempt
-            )
-            attempt += 1
-        row, column = np.nonzero(reduced.rows)
         self.rounds.append(
-            trace_round(matrix, lower, reduced.leads, row, column, basis.terms, basis.count)
-        )
-
-    def _polynomials(
-        self, matrix: SymbolicMatrix, reduced: ReducedRows
-    ) -> tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.int64]]:
-        """Dense rows over the columns without pivot as terms: words, coefficients, sizes."""
-        row, column = np.nonzero(reduced.rows)
-        return (
-            matrix.columns[matrix.pivots :][column],
-            reduced.rows[row, column],
-            np.bincount(row, minlength=len(reduced.rows)),
+            trace_round(matrix, lower, leads, terms.rows, terms.columns, basis.terms, basis.count)
         )
 
     def _note(
@@ -267,7 +259,6 @@ class Run:
         built: float,
     ) -> None:
         self.random |= reduced.random
-        self.on_gpu.append(reduced.on_gpu)
         report = RoundReport(
             degree=degree,
             pairs=pairs,
@@ -291,37 +282,30 @@ class Run:
         packing = basis.layout
         active = basis.active[packing.descending(basis.active_leads)]
         started = perf_counter()
-        matrix = build_matrix(basis, rows_as_they_are(basis, active, TAIL), self.limits)
+        matrix = self._matrix(basis, rows_as_they_are(basis, active, TAIL))
         built = perf_counter()
-        tails = self.reducer.normal_forms(
-            matrix, basis.coefficients, self.prime, self.limits.checkpoint
+        tails = self.algebra.normal_forms(
+            matrix, basis.coefficients, self.prime, self.limits.checkpoint, learning=self.record
         )
         self._note(-1, 0, matrix, tails, started, built)
-        row, column = np.nonzero(tails.rows)
-        sizes = np.bincount(row, minlength=len(active)) + 1
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        terms = DenseTerms.of(tails.rows)
+        offsets = np.concatenate([[0], np.cumsum(terms.sizes + 1)])
         is_tail = np.ones(int(offsets[-1]), np.bool_)
         is_tail[offsets[:-1]] = False
         words = np.empty((len(is_tail), packing.words), np.uint64)
-        words[~is_tail] = basis.leads[active]
-        words[is_tail] = matrix.columns[matrix.pivots :][column]
+        words[offsets[:-1]] = basis.leads[active]
+        words[is_tail] = matrix.columns[matrix.pivots :].take(terms.columns, axis=0)
         values = np.ones(len(is_tail), np.uint32)
-        values[is_tail] = tails.rows[row, column]
+        values[is_tail] = terms.values
         result = EngineBasis(
-            exponents=packing.unpack(words),
+            exponents=packing.unpack(words, self.algebra.threads),
             offsets=offsets,
             characteristic=self.prime,
             residues=values,
         )
         trace = None
         if self.record:
-            from alkahest.groebner.engine.recording import trace_round
-
-            self.rounds.append(
-                trace_round(
-                    matrix, matrix.lower, tails.leads, row, column, basis.terms, basis.count
-                )
-            )
+            self._record(matrix, basis, matrix.lower, tails.leads, terms)
             trace = Trace(
                 version=TRACE_VERSION,
                 prime=self.prime,
@@ -342,8 +326,8 @@ class Run:
                 "symbolic": sum(r.symbolic_seconds for r in self.reports),
                 "reduction": sum(r.reduction_seconds for r in self.reports),
             },
-            reducer=self.reducer.name,
-            **where_done(self.reducer, self.on_gpu),
+            reducer=self.algebra.reducer.name,
+            **self.algebra.where(),
         )
 
 

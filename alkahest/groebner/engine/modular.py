@@ -12,7 +12,6 @@ J. Berthomieu, C. Eder, M. Safey El Din, "msolve" (ISSAC 2021).
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Iterator, Sequence
@@ -33,6 +32,7 @@ from alkahest.groebner.engine.homogeneous import Target, homogenised
 from alkahest.groebner.engine.lanes import LANES
 from alkahest.groebner.engine.lift import Lift
 from alkahest.groebner.engine.limits import Limits
+from alkahest.groebner.engine.linear_algebra import LinearAlgebra
 from alkahest.groebner.engine.packing import WIDTHS, ExponentOverflowError, Layout, layout
 from alkahest.groebner.engine.prepare import Generators, generators
 from alkahest.groebner.engine.primes import primes_below
@@ -45,7 +45,7 @@ from alkahest.groebner.engine.records import (
     ProgressCallback,
     RunReport,
 )
-from alkahest.groebner.engine.reducers import Reducer, host_reducer, lifting, replaying, where_done
+from alkahest.groebner.engine.reducers import Reducer, host_reducer, lifting, replaying
 from alkahest.groebner.engine.trace import Images, KeptImages, Trace
 
 _ATTEMPTS = 16
@@ -76,7 +76,8 @@ def groebner_rational(
         progress: called between rounds and batches; what it raises ends the run.
         deadline: reading of :func:`time.monotonic` at which to give up, or None.
         memory: bytes that the process may grow by, or None.
-        reducer: what replays; None is the processor. Learning is the processor's by plan.
+        reducer: what replays, and learns if it is a
+            :class:`~alkahest.groebner.engine.reducers.Learner`; None is the processor.
         graded: the basis under grevlex, where it is known; proved, for a certified result.
 
     Raises:
@@ -119,7 +120,9 @@ def _rational(
         try:
             packing = layout(order, bits, seed)
             given = generators(system, packing)
-            run = _Lifting(given, order, seed, limits, reducer, executor, target)
+            # With an executor everything is the processor's.
+            algebra = LinearAlgebra(reducer if executor is None else host_reducer())
+            run = _Lifting(given, order, seed, limits, algebra, executor, target)
             basis, report = run.compute(packing)
             if not certify:
                 return basis, report
@@ -182,7 +185,7 @@ class _Lifting:
         shared: what the tasks of the executor are given of it.
         dropped: learning primes that were replaced, and unlucky primes of the record in use.
         seconds: by phase.
-        on_gpu: for each replay, where it was done.
+        algebra: what learns, replays and confirms.
         target: where runs with homogeneous generators are to end; None for other runs.
     """
 
@@ -190,12 +193,11 @@ class _Lifting:
     order: MonomialOrder
     seed: int
     limits: Limits
-    reducer: Reducer
+    algebra: LinearAlgebra
     executor: Executor | None
     target: Target | None
     dropped: list[int] = attrs.field(init=False, factory=list)
     seconds: dict[str, float] = attrs.field(init=False, factory=dict)
-    on_gpu: list[bool] = attrs.field(init=False, factory=list)
     trace: Trace = attrs.field(init=False)
     shared: Any = attrs.field(init=False, default=None)
 
@@ -249,7 +251,7 @@ class _Lifting:
             self.order,
             self.seed,
             self.limits,
-            host_reducer(),
+            self.algebra,
             self.target,
             record=True,
         )
@@ -269,8 +271,7 @@ class _Lifting:
     def _lift_from(
         self, columns: Columns, report: RunReport, trace: Trace, primes: Iterator[int]
     ) -> tuple[EngineBasis, RunReport] | None:
-        # Beside a device the processor would have nothing else to do.
-        threads = (os.cpu_count() or 1) if self.reducer.on_gpu else 1
+        threads = self.algebra.threads
         lift = Lift(trace.offsets - np.arange(len(trace.offsets)), threads, leads=1)
         used, dropped = columns.primes, columns.dropped
         lifted, next_try = 0, 2
@@ -285,7 +286,7 @@ class _Lifting:
             if not confirmed and used:
                 started = perf_counter()
                 tails = columns.first()
-                if not is_confirmed(trace, tails, self.given, used[0], self.limits):
+                if not is_confirmed(trace, tails, self.given, used[0], self.limits, self.algebra):
                     self.dropped.append(trace.prime)
                     return None
                 confirmed = True
@@ -300,7 +301,7 @@ class _Lifting:
                     columns.settle(lift, lifted, self.limits.checkpoint)
             self._spent("lift", started)
         if columns.lifted_by is not None:
-            self.on_gpu.append(columns.lifted_by.on_gpu)
+            self.algebra.done(columns.lifted_by.on_gpu)
         self.dropped += dropped
         columns.close()
         return _rational_basis(trace, lift), self._report(report, used[:lifted] or used)
@@ -311,7 +312,7 @@ class _Lifting:
         self.limits.tell(Progress(phase="replay", step=done, basis=len(trace.offsets) - 1))
         started = perf_counter()
         if self.executor is None:
-            reducer = replaying(self.reducer, trace, done)
+            reducer = replaying(self.algebra.reducer, trace, done)
             batch = [next(primes) for _ in range(reducer.lanes)]
             images = [replay_primes(trace, self.given, batch, reducer, self.limits)]
         else:
@@ -319,7 +320,7 @@ class _Lifting:
             images = self._elsewhere(self.executor, trace, primes, done)
         for one in images:
             columns.add(one, reducer)
-        self.on_gpu += [one.on_gpu for one in images]
+            self.algebra.done(one.on_gpu)
         self._spent("replay", started)
 
     def _elsewhere(
@@ -355,17 +356,14 @@ class _Lifting:
         self.seconds[phase] = self.seconds.get(phase, 0.0) + perf_counter() - started
 
     def _report(self, learned: RunReport, used: list[int]) -> RunReport:
-        reducer = self.reducer if self.executor is None else host_reducer()
-        where = where_done(reducer, self.on_gpu)
-        where["planned_on_cpu"] += learned.planned_on_cpu
         return RunReport(
             certainty="probabilistic",
             rounds=learned.rounds,
             primes=tuple(used),
             dropped=tuple(self.dropped),
             seconds=dict(self.seconds),
-            reducer=reducer.name,
-            **where,
+            reducer=self.algebra.reducer.name,
+            **self.algebra.where(),
         )
 
 
@@ -378,7 +376,7 @@ def _rational_basis(trace: Trace, lift: Lift) -> EngineBasis:
     lift.limbs[trace.offsets[:-1]] = np.frombuffer(leads, np.uint32).reshape(-1, width)
     used = max(1, lift.words())
     return EngineBasis(
-        exponents=trace.layout.unpack(trace.words),
+        exponents=trace.layout.unpack(trace.words, lift.threads),
         offsets=trace.offsets,
         characteristic=0,
         limbs=np.ascontiguousarray(lift.limbs[:, :used]),

@@ -12,6 +12,7 @@ short sum of products for each entry of the matrix.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,7 @@ from alkahest.groebner.engine.lanes import (
     inverse,
     moduli,
 )
+from alkahest.groebner.engine.reduction import ReducedRows, echelon
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -113,6 +115,45 @@ def _row_profile(images, rank, chosen, p):
     return found
 
 
+def independent_images(images: NDArray[np.uint32], rank: int, prime: int) -> NDArray[np.int64]:
+    """Numbers of the first rows that are independent of those before them, at most ``rank``.
+
+    Args:
+        images: residues; the width is a multiple of eight.
+        rank: where to stop.
+        prime: below 2**31.
+    """
+    chosen = np.empty(rank, np.int64)
+    return chosen[: _row_profile(images, rank, chosen, prime)]
+
+
+def preferred(matrix: SymbolicMatrix) -> NDArray[np.int64]:
+    """The lower rows in the order in which they are taken into a record: short ones first."""
+    return matrix.lower[np.argsort(matrix.row_length[matrix.lower], kind="stable")]
+
+
+def echelon_with_rows(
+    matrix: SymbolicMatrix,
+    coefficients: NDArray[np.uint32],
+    prime: int,
+    seed: int,
+    checkpoint: Callable[[], None],
+) -> tuple[ReducedRows, NDArray[np.int64]]:
+    """The echelon form of the lower rows, and lower rows that span the row space of all.
+
+    Each of those is independent of the ones before it in the order of :func:`preferred`, which
+    leaves no choice. Arguments as of :func:`~alkahest.groebner.engine.reduction.echelon`; the prime
+    has at least 20 bits.
+    """
+    reduced = echelon(matrix, coefficients, prime, seed, checkpoint)
+    rows, attempt = None, seed
+    while rows is None:
+        checkpoint()
+        rows = independent_rows(matrix, coefficients, prime, len(reduced.rows), attempt)
+        attempt += 1
+    return reduced, rows
+
+
 def independent_rows(
     matrix: SymbolicMatrix,
     coefficients: NDArray[np.uint32],
@@ -120,7 +161,7 @@ def independent_rows(
     rank: int,
     seed: int,
 ) -> NDArray[np.int64] | None:
-    """Lower rows that span the row space of all, short ones preferred.
+    """The rows of :func:`echelon_with_rows`.
 
     Args:
         matrix: rows and columns.
@@ -132,9 +173,9 @@ def independent_rows(
     Returns:
         ``rank`` row numbers, or None where the projection lost some of the rank.
     """
-    lower = matrix.lower[np.argsort(matrix.row_length[matrix.lower], kind="stable")]
-    if rank == len(lower):
-        return lower
+    lower = preferred(matrix)
+    if rank == len(lower) or not rank:
+        return lower[:rank]
     width = -(-(rank + 2) // _WIDTH) * _WIDTH
     field = moduli([prime] * LANES)
     rng = np.random.default_rng(seed)
@@ -149,7 +190,5 @@ def independent_rows(
             lines, matrix.pivot_row, lower, matrix.row_start, matrix.row_length, matrix.row_term,
             matrix.entries, coefficients, field, images, at,
         )  # fmt: skip
-    chosen = np.empty(rank, np.int64)
-    if _row_profile(images, rank, chosen, prime) < rank:
-        return None
-    return lower[chosen]
+    chosen = independent_images(images, rank, prime)
+    return lower[chosen] if len(chosen) == rank else None

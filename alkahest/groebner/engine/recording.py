@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from alkahest.groebner.engine._kernel import kernel
-from alkahest.groebner.engine.prepare import spans
 from alkahest.groebner.engine.trace import TraceRound
 
 if TYPE_CHECKING:
@@ -30,6 +29,16 @@ def _mark(lower, pivot_row, start, length, entries, column_used, row_used):
             row_used[r] = 1
             for k in range(start[r], start[r] + length[r]):
                 column_used[entries[k]] = 1
+
+
+@kernel("void(int64[::1], int64[::1], int64[::1], int32[::1], int32[::1], int32[::1])")
+def _cut(rows, start, length, entries, number, out):
+    """Copy the entries of some rows, renumbered."""
+    k = 0
+    for r in rows:
+        for at in range(start[r], start[r] + length[r]):
+            out[k] = number[entries[at]]
+            k += 1
 
 
 def trace_round(
@@ -54,6 +63,8 @@ def trace_round(
     lengths = matrix.row_length[rows]
     pivots = int(column_used[: matrix.pivots].sum())
     kept = np.nonzero(column_used[: matrix.pivots])[0]
+    entries = np.empty(int(lengths.sum()), np.int32)
+    _cut(rows, matrix.row_start, matrix.row_length, matrix.entries, number, entries)
     beyond = number - pivots
     return TraceRound(
         columns=int(column_used.sum()),
@@ -63,7 +74,7 @@ def trace_round(
         row_start=np.cumsum(lengths) - lengths,
         row_length=lengths,
         row_term=matrix.row_term[rows],
-        entries=number[matrix.entries[spans(matrix.row_start[rows], lengths)]],
+        entries=entries,
         pivot_row=row_number[matrix.pivot_row[kept]],
         lower=row_number[lower].astype(np.int64),
         leads=beyond[matrix.pivots + leads],

@@ -237,7 +237,8 @@ class RunReport:
         dropped: primes found unlucky.
         seconds: wall time by phase, for instance ``"learn"``, ``"replay"``, ``"lift"``.
         reducer: name of what did the linear algebra.
-        planned_on_cpu: reductions that belong to the host by plan (learning, interreduction).
+        planned_on_cpu: reductions that belong to the host by plan (without a device all, else those
+            of small matrices, or of learning where the device's reducer takes no part in it).
         reductions_on_cpu: reductions, and liftings, meant for a device that the host did.
         reductions_on_gpu: reductions, and liftings, done on a device.
         first_gpu_error: what a device said that failed first, where the host took over, or "".

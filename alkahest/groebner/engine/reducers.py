@@ -9,6 +9,7 @@ attributes, so that it need not import this package. A reducer need not be able 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, cast
 
 import numpy as np
@@ -125,6 +126,24 @@ class LiftingReducer(Reducer, Protocol):
         ...
 
 
+class Learner(Reducer, Protocol):
+    """A reducer that takes part in learning, which is the host's where this method is missing."""
+
+    def echelon_with_rows(
+        self,
+        matrix: SymbolicMatrix,
+        coefficients: NDArray[np.uint32],
+        prime: int,
+        seed: int,
+        checkpoint: Checkpoint,
+    ) -> tuple[ReducedRows, NDArray[np.int64]]:
+        """The echelon form, and which lower rows to record.
+
+        See :func:`alkahest.groebner.engine.profile.echelon_with_rows`.
+        """
+        ...
+
+
 def lifting(reducer: Reducer) -> LiftingReducer | None:
     """``reducer`` if it can lift."""
     return cast("LiftingReducer", reducer) if hasattr(reducer, "replay_kept") else None
@@ -139,6 +158,19 @@ class _HostReducer:
     echelon = staticmethod(echelon)
     normal_forms = staticmethod(normal_forms)
 
+    def echelon_with_rows(
+        self,
+        matrix: SymbolicMatrix,
+        coefficients: NDArray[np.uint32],
+        prime: int,
+        seed: int,
+        checkpoint: Checkpoint,
+    ) -> tuple[ReducedRows, NDArray[np.int64]]:
+        # Imported here because compiling takes time that a run without record need not spend.
+        from alkahest.groebner.engine.profile import echelon_with_rows
+
+        return echelon_with_rows(matrix, coefficients, prime, seed, checkpoint)
+
     def replay(
         self,
         trace: Trace,
@@ -152,7 +184,7 @@ class _HostReducer:
         return replay(trace, inputs, primes, checkpoint)
 
 
-def host_reducer() -> Reducer:
+def host_reducer() -> Learner:
     """The reducer of the host."""
     return _HostReducer()
 
@@ -177,6 +209,8 @@ class _FallbackReducer:
         self.first_error = ""
         if hasattr(first, "follow"):
             self.follow = self._follow
+        if hasattr(first, "echelon_with_rows"):
+            self.echelon_with_rows = partial(self._tried, "echelon_with_rows")
 
     def _follow(self, *arguments: Any, **options: Any) -> Any:
         """See :class:`alkahest.groebner.following.Follower`; None where the host is to follow."""
@@ -196,6 +230,17 @@ class _FallbackReducer:
             raise error
         self.first_error = self.first_error or f"[{error.code}] {error.message}"
 
+    def _tried(self, method: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self._first, method)(*arguments)
+        except AlkahestError as error:
+            self._failed(error)
+            return getattr(self._host, method)(*arguments)
+
+    def for_matrix(self, matrix: SymbolicMatrix) -> Reducer:
+        chosen = reducing(self._first, matrix)
+        return self if chosen is self._first else chosen
+
     def echelon(
         self,
         matrix: SymbolicMatrix,
@@ -204,11 +249,8 @@ class _FallbackReducer:
         seed: int,
         checkpoint: Checkpoint,
     ) -> ReducedRows:
-        try:
-            return self._first.echelon(matrix, coefficients, prime, seed, checkpoint)
-        except AlkahestError as error:
-            self._failed(error)
-            return self._host.echelon(matrix, coefficients, prime, seed, checkpoint)
+        found = self._tried("echelon", matrix, coefficients, prime, seed, checkpoint)
+        return cast("ReducedRows", found)
 
     def normal_forms(
         self,
@@ -217,11 +259,8 @@ class _FallbackReducer:
         prime: int,
         checkpoint: Checkpoint,
     ) -> ReducedRows:
-        try:
-            return self._first.normal_forms(matrix, coefficients, prime, checkpoint)
-        except AlkahestError as error:
-            self._failed(error)
-            return self._host.normal_forms(matrix, coefficients, prime, checkpoint)
+        found = self._tried("normal_forms", matrix, coefficients, prime, checkpoint)
+        return cast("ReducedRows", found)
 
     def replay(
         self,
@@ -351,10 +390,17 @@ def with_fallback(reducer: Reducer) -> Reducer:
 
 
 class Chooser(Protocol):
-    """A reducer that is the host's or a device's, whichever is expected to be quicker."""
+    """A reducer that says, time after time, whether it or another is to do the work.
+
+    Either method may be missing: the reducer then does all work of that kind.
+    """
 
     def for_replay(self, trace: Trace, done: int) -> Reducer:
         """What replays next, when ``done`` primes have been replayed."""
+        ...
+
+    def for_matrix(self, matrix: SymbolicMatrix) -> Reducer:
+        """What reduces a matrix modulo one prime."""
         ...
 
 
@@ -362,6 +408,12 @@ def replaying(reducer: Reducer, trace: Trace, done: int) -> Reducer:
     """``reducer``, or what it chooses if it is a :class:`Chooser`."""
     choose = getattr(reducer, "for_replay", None)
     return reducer if choose is None else cast(Reducer, choose(trace, done))
+
+
+def reducing(reducer: Reducer, matrix: SymbolicMatrix) -> Reducer:
+    """The same for a matrix."""
+    choose = getattr(reducer, "for_matrix", None)
+    return reducer if choose is None else cast(Reducer, choose(matrix))
 
 
 class Whereabouts(TypedDict):

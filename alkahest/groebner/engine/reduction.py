@@ -196,6 +196,24 @@ def _back_reduce(echelon, lead, rank, prime):
                 echelon[r, column] = vector[column] % p
 
 
+@kernel("void(uint32[:, ::1], int64[::1])")
+def _count(rows, sizes):
+    for r in range(rows.shape[0]):
+        for c in range(rows.shape[1]):
+            sizes[r] += np.int64(rows[r, c] != 0)
+
+
+@kernel("void(uint32[:, ::1], int32[::1], uint32[::1])")
+def _gather(rows, columns, values):
+    k = 0
+    for r in range(rows.shape[0]):
+        for c in range(rows.shape[1]):
+            if rows[r, c]:
+                columns[k] = c
+                values[k] = rows[r, c]
+                k += 1
+
+
 @attrs.frozen(kw_only=True, eq=False)
 class ReducedRows:
     """What a reduction leaves in the columns without a known pivot.
@@ -213,6 +231,37 @@ class ReducedRows:
     reduced: int
     random: bool
     on_gpu: bool = False
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class DenseTerms:
+    """The entries of dense rows that are not zero, row by row.
+
+    Attributes:
+        sizes: int64, how many each row has.
+        columns: int32.
+        values: uint32.
+    """
+
+    sizes: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    values: NDArray[np.uint32]
+
+    @property
+    def rows(self) -> NDArray[np.int32]:
+        """The row of each entry."""
+        return np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
+
+    @classmethod
+    def of(cls, rows: NDArray[np.uint32]) -> DenseTerms:
+        """Those of an array of rows."""
+        rows = np.ascontiguousarray(rows)
+        sizes = np.zeros(len(rows), np.int64)
+        _count(rows, sizes)
+        total = int(sizes.sum())
+        columns, values = np.empty(total, np.int32), np.empty(total, np.uint32)
+        _gather(rows, columns, values)
+        return cls(sizes=sizes, columns=columns, values=values)
 
 
 def echelon(

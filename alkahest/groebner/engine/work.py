@@ -14,6 +14,7 @@ from alkahest.groebner.engine._kernel import kernel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from alkahest.groebner.engine.symbolic import SymbolicMatrix
     from alkahest.groebner.engine.trace import Trace, TraceRound
 
 
@@ -65,6 +66,20 @@ def work_of(trace: Trace, sample: int | None = None) -> Work:
     found = [_work_of_round(one, sample) for one in trace.rounds]
     products, dense, steps = np.array(found, np.float64).reshape(-1, 3).sum(axis=0).tolist()
     return Work(products=products, dense_products=dense, steps=steps, rounds=len(trace.rounds))
+
+
+def work_of_matrix(matrix: SymbolicMatrix) -> Work:
+    """About the work of reducing each lower row of a matrix once, from sizes alone.
+
+    A row is taken to meet half of the pivots.
+    """
+    entries = float(matrix.row_length[matrix.pivot_row].sum())
+    return Work(
+        products=len(matrix.lower) * entries / 2,
+        dense_products=0.0,
+        steps=float(matrix.pivots),
+        rounds=1,
+    )
 
 
 def _work_of_round(one: TraceRound, sample: int | None) -> tuple[float, float, float]:

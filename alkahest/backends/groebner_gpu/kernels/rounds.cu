@@ -66,16 +66,29 @@ extern "C" __global__ void gather_leads(const u32 *rows, int width, const int *l
             leads[j] >= 0 ? rows[(long long)blockIdx.x * width + leads[j]] : 0;
 }
 
-// Scale row `chosen` to begin with a one, note where that is, and take the column out: one block.
-//
-// leads[chosen] is the column, or -1 for a row of zeros; factors[i] = rows[i][column], but 0 for
-// the row itself and for a row of zeros.
-extern "C" __global__ void enter_row(u32 *rows, int nrows, int width, int chosen,
-                                     const u32 *field, int *leads, u32 *factors)
+// target[i] = rows[numbers[i]]; block i.
+extern "C" __global__ void gather_rows(const u32 *rows, int width, const int *numbers, u32 *target)
 {
-    __shared__ u32 first, scale;
-    Prime f = prime_of(field, 1, 0);
-    u32 *row = rows + (long long)chosen * width;
+    const u32 *from = rows + (long long)numbers[blockIdx.x] * width;
+    u32 *to = target + (long long)blockIdx.x * width;
+    for (int i = threadIdx.x; i < width; i += blockDim.x)
+        to[i] = from[i];
+}
+
+// values[i] = the number that `weight` gives for i; any grid.
+extern "C" __global__ void fill_randomly(u32 *values, int count, const u32 *field, int seed_low,
+                                         int seed_high)
+{
+    u32 p = prime_of(field, 1, 0).p;
+    u64 seed = (u64)(u32)seed_high << 32 | (u32)seed_low;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x)
+        values[i] = weight(seed, i, p);
+}
+
+// The first column of a row with a word that is not zero, or `width`; all threads of a block.
+__device__ __forceinline__ int first_nonzero(const u32 *row, int width)
+{
+    __shared__ u32 first;
     if (threadIdx.x == 0)
         first = width;
     __syncthreads();
@@ -85,28 +98,48 @@ extern "C" __global__ void enter_row(u32 *rows, int nrows, int width, int chosen
             break;
         }
     __syncthreads();
-    int lead = (int)first < width ? (int)first : -1;
-    if (threadIdx.x == 0) {
-        leads[chosen] = lead;
-        scale = lead < 0 ? 0 : inverted(row[lead], f);
+    return (int)first;
+}
+
+// Take the first column of row `chosen` out of the other rows; block i does that for row i.
+//
+// leads[chosen] is that column, or -1 for a row of zeros. Rows are multiplied by the entry there
+// instead of divided: `scale_rows` does that when all are entered.
+extern "C" __global__ void enter_row(u32 *rows, int width, int chosen, const u32 *field, int *leads)
+{
+    const u32 *row = rows + (long long)chosen * width;
+    u32 *mine = rows + (long long)blockIdx.x * width;
+    int lead = first_nonzero(row, width);
+    if ((int)blockIdx.x == chosen) {
+        if (threadIdx.x == 0)
+            leads[chosen] = lead < width ? lead : -1;
+        return;
     }
+    if (lead == width)
+        return;
+    u32 value = mine[lead];
+    __syncthreads();
+    if (!value)
+        return;
+    Prime f = prime_of(field, 1, 0);
+    Factor by = negated(value, f), own = factor(row[lead], f);
+    for (int i = threadIdx.x; i < width; i += blockDim.x)
+        mine[i] = add_product(times(own, mine[i], f.p), by, row[i], f.p);
+}
+
+// Divide rows by their entries in their leads; block i, and a negative lead leaves the row alone.
+extern "C" __global__ void scale_rows(u32 *rows, int width, const u32 *field, const int *leads)
+{
+    __shared__ u32 scale;
+    int lead = leads[blockIdx.x];
+    if (lead < 0)
+        return;
+    Prime f = prime_of(field, 1, 0);
+    u32 *row = rows + (long long)blockIdx.x * width;
+    if (threadIdx.x == 0)
+        scale = inverted(row[lead], f);
     __syncthreads();
     Factor by = factor(scale, f);
     for (int i = threadIdx.x; i < width; i += blockDim.x)
         row[i] = times(by, row[i], f.p);
-    for (int i = threadIdx.x; i < nrows; i += blockDim.x)
-        factors[i] = lead < 0 || i == chosen ? 0 : rows[(long long)i * width + lead];
-}
-
-// rows[i] -= factors[i] * rows[chosen]; block (stretch of columns, i).
-extern "C" __global__ void clear_column(u32 *rows, int width, int chosen, const u32 *field,
-                                        const u32 *factors)
-{
-    u32 value = factors[blockIdx.y];
-    int column = blockIdx.x * blockDim.x + threadIdx.x;
-    if (!value || column >= width)
-        return;
-    Prime f = prime_of(field, 1, 0);
-    u32 *at = rows + (long long)blockIdx.y * width + column;
-    *at = add_product(*at, negated(value, f), rows[(long long)chosen * width + column], f.p);
 }
