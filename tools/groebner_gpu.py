@@ -83,21 +83,14 @@ def learned(name: str) -> tuple[Any, Any, float]:
     """Generators and record of a system, and the seconds that learning took."""
     from alkahest.groebner.basis import read_system
     from alkahest.groebner.computing import system_of
-    from alkahest.groebner.engine.records import MonomialOrder
+    from alkahest.groebner.engine.f4 import groebner_modp
+    from alkahest.groebner.engine.prepare import generators
+    from alkahest.groebner.engine.records import LARGEST_PRIME, MonomialOrder
     from alkahest.groebner.fields import QQ
 
     polynomials, names = import_module("groebner_benchmark.systems").system(name)
     ring, terms = read_system(polynomials, names, "grevlex", QQ, exact_floats=False)
-    return system_of(terms, ring), MonomialOrder.grevlex(ring.n)
-
-
-def learned(name: str) -> tuple[Any, Any, float]:
-    """Generators and record of a system, and the seconds that learning took."""
-    from alkahest.groebner.engine.f4 import groebner_modp
-    from alkahest.groebner.engine.prepare import generators
-    from alkahest.groebner.engine.records import LARGEST_PRIME
-
-    packed, order = packed_system(name)
+    packed, order = system_of(terms, ring), MonomialOrder.grevlex(ring.n)
     start = time.perf_counter()
     trace = groebner_modp(packed, LARGEST_PRIME, order, record=True)[2]
     seconds = time.perf_counter() - start

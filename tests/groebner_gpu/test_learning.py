@@ -40,6 +40,15 @@ def test_the_record_is_the_processor_s(name, multiprocessors):
         assert {"fill_randomly", "gather_rows", "enter_row"} <= set(device.launches)
 
 
+def test_learning_ends_when_nothing_is_left_to_find():
+    polynomials, n = named("katsura-6")
+    device = EmulatedDevice(multiprocessors=2)
+    _, report, trace = learn(polynomials, n, GpuReducer([device]))
+    assert equal(trace, learn(polynomials, n)[2])
+    assert "reduce_mixtures" in device.launches
+    assert any(one.reduced < one.pairs for one in report.rounds)
+
+
 def test_records_of_random_ideals_are_the_processor_s():
     rng = random.Random(6)
     reducer = GpuReducer([EmulatedDevice(multiprocessors=2)])

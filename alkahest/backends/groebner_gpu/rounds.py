@@ -70,7 +70,7 @@ def echelon(
         while rows.rank < most and (vanishing is not None or reduced < nlower):
             count = batch if vanishing is not None else min(batch, nlower - reduced)
             if vanishing is not None:
-                work.mix(rows.fresh, reduced, count, seed)
+                work.mix(rows.fresh, matrix.lower, reduced, count, seed)
             else:
                 work.reduce(rows.fresh, matrix.lower[reduced : reduced + count])
             kept = rows.absorb(count)
@@ -91,28 +91,35 @@ def echelon_with_rows(
 ) -> tuple[ReducedRows, NDArray[np.int64]]:
     """The same, and lower rows that span the row space of all.
 
-    As :func:`alkahest.groebner.engine.profile.echelon_with_rows`; but all lower rows are reduced, in
-    the order in which they are preferred, and those that are independent of the ones before them
-    are the rows wanted as well as what the echelon form is made of.
+    As :func:`alkahest.groebner.engine.profile.echelon_with_rows`; but the lower rows themselves are
+    reduced, in the order in which they are preferred, and those that are independent of the ones
+    before them are the rows wanted as well as what the echelon form is made of. After a batch that
+    brings nothing, random combinations of all that are left tell whether anything will come.
     """
     _check(prime)
     lower, width = preferred(matrix), len(matrix.columns) - matrix.pivots
     most = min(len(lower), width)
-    batch = max(1, min(_LEARNED_ROWS * device.multiprocessors, len(lower)))
+    vanishing = vanishing_lanes(prime) if len(lower) > _FEW_ROWS else None
+    batch = max(vanishing or 1, min(_LEARNED_ROWS * device.multiprocessors, len(lower)))
+    exact = vanishing is None
     chosen = []
     with device.session() as session:
         work = _Matrix.uploaded(session, device, matrix, coefficients, prime)
-        exact = len(lower) <= _FEW_ROWS
         rows = _Echelon(
             session, device, work.field, prime, width, most, batch, exact=exact, seed=seed
         )
         for first in range(0, len(lower), batch):
             if rows.rank == most:
                 break
-            part = lower[first : first + batch]
+            part, left = lower[first : first + batch], lower[first + batch :]
             work.reduce(rows.fresh, part)
             chosen.append(part[rows.absorb(len(part))])
             checkpoint()
+            if vanishing is None or len(chosen[-1]) or not len(left):
+                continue
+            work.mix(rows.fresh, left, 0, vanishing, seed + first)
+            if rows.contain(vanishing):
+                break
         found = rows.reduced(min(len(lower), batch * len(chosen)), device)
     return found, np.concatenate([lower[:0], *chosen])
 
@@ -217,9 +224,9 @@ class _Matrix:
         self.session.free(rows)
         self.session.free(unused)
 
-    def mix(self, dense: Words, first: int, count: int, seed: int) -> None:
-        """Random combinations of all lower rows to ``dense``, pivots eliminated."""
-        described = stretches(self.matrix, self.matrix.lower, skip=0)
+    def mix(self, dense: Words, lower: NDArray[Any], first: int, count: int, seed: int) -> None:
+        """Random combinations of rows to ``dense``, from number ``first`` on, pivots eliminated."""
+        described = stretches(self.matrix, lower, skip=0)
         rows = self.session.allocate(described.size)
         self.session.write(rows, described)
         self._launch(
@@ -322,6 +329,11 @@ class _Echelon:
         self._subtract(self._rows, rank, new, leads, len(kept))
         self.rank += len(kept)
         return kept
+
+    def contain(self, count: int) -> bool:
+        """Whether the first ``count`` rows at :attr:`fresh` are nothing new."""
+        self._subtract(self.fresh, count, self._rows, self._leads, self.rank)
+        return not len(self._independent(count))
 
     def _independent(self, count: int) -> NDArray[np.int64]:
         """Which fresh rows are independent, by their images under a random projection."""
