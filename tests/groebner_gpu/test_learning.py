@@ -137,7 +137,7 @@ def test_a_device_asked_for_by_name_does_something_of_every_computation(
     basis = GroebnerBasis.compute(["x^2 - y", "x*y - 1"], "x y", field=field, device="cuda")
     assert basis == GroebnerBasis.compute(["x^2 - y", "x*y - 1"], "x y", field=field)
     assert basis.report.ran_on_gpu()
-    assert basis.report.reductions_on_gpu == 1
+    assert basis.report.reductions_on_gpu >= 1
     assert basis.report.planned_on_cpu > 0
     assert device.launches
 

@@ -48,7 +48,8 @@ class Part:
         terms: int,
         primes: NDArray[np.uint32],
     ) -> None:
-        """Take memory over from a session."""
+        """Take memory over from a session, once everything is in it: other threads may read it."""
+        session.wait()
         self.device = device
         self.words = words
         self.terms = terms
