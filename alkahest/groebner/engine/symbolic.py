@@ -32,7 +32,7 @@ LOWER, PIVOT, TAIL = 0, 1, 2
 _DONE, _MORE_ROWS, _MORE_ENTRIES, _MORE_COLUMNS, _OVERFLOW, _LOOK_UP = range(6)
 _ROWS, _EXPANDED, _ENTRIES, _COLUMNS, _EXAMINED, _LOOKED_UP = range(6)
 
-_BATCH = 1 << 14
+_BATCH = 1 << 16
 """Entries, at least, that several threads look up at once; fewer are left to one."""
 
 

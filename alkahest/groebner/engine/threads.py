@@ -26,7 +26,7 @@ def threads_beside(reducer: Reducer) -> int:
     return os.cpu_count() or 1
 
 
-_SHARE = 1 << 12
+_SHARE = 1 << 14
 """Entries of a matrix, or monomials, at least, that a thread is woken for."""
 
 
