@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 
 def primes_below(bound: int, coefficients: Iterable[int]) -> Iterator[int]:
@@ -16,6 +17,7 @@ def primes_below(bound: int, coefficients: Iterable[int]) -> Iterator[int]:
         candidate -= 2
 
 
+@lru_cache(maxsize=1 << 14)
 def is_prime(number: int) -> bool:
     """Whether an odd number below 3,215,031,751 is prime (Miller-Rabin, bases 2, 3, 5 and 7)."""
     if number < 11:
