@@ -257,7 +257,7 @@ def _rational(
     start, certify = LARGEST_PRIME, basis.settings.certify
     limits = Limits(deadline=basis.settings.until, memory=basis.settings.memory)
     limits.foresee(8 * border.degree * (len(border.parent) + 4 * border.degree))
-    following = Following(basis, border, basis.settings.reducer(), limits.checkpoint)
+    following = Following(basis, border, basis.settings.reducer(), limits)
     for _ in range(8):
         while (learned := Conversion.modulo(basis, border, order, start, kept)) is None:
             start = _next_prime(start)

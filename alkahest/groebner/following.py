@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from alkahest.groebner.basis import GroebnerBasis
+    from alkahest.groebner.engine.limits import Limits
     from alkahest.groebner.engine.records import EngineBasis, RunReport
     from alkahest.groebner.fglm import Conversion
     from alkahest.groebner.quotient import Border
@@ -197,15 +198,13 @@ class Following:
         seconds: wall seconds that devices took.
     """
 
-    def __init__(
-        self, basis: GroebnerBasis, border: Border, reducer: Any, checkpoint: Callable[[], None]
-    ) -> None:
+    def __init__(self, basis: GroebnerBasis, border: Border, reducer: Any, limits: Limits) -> None:
         self.on_gpu: list[bool] = []
         self.seconds = 0.0
         self._basis = basis
         self._border = border
         self._asked = self._reducer = reducer
-        self._checkpoint = checkpoint
+        self._limits = limits
         self._done = 0
 
     def start(self, steps: Conversion) -> None:
@@ -236,13 +235,16 @@ class Following:
     def _by_device(self, prime: int) -> dict[int, Image | None] | None:
         """Images modulo this prime and the next ones; None where the processor is to compute."""
         reducer = self._device()
-        if reducer is None:
+        walk = self._walk
+        if reducer is None or walk is None:
             return None
         primes = list(islice(primes_from(prime), reducer.lanes))
         certify = self._basis.settings.certify
+        lines = len(walk.smaller) + certify * walk.vectors
+        self._limits.foresee(8 * len(primes) * lines * walk.degree)
         started = time.perf_counter()
         found: Followed | None = reducer.follow(
-            self._walk, primes, self._checkpoint, vectors=certify
+            walk, primes, self._limits.checkpoint, vectors=certify
         )
         self.seconds += time.perf_counter() - started
         self.on_gpu.append(found is not None and found.on_gpu)

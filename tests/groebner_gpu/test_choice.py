@@ -97,6 +97,31 @@ def test_a_device_that_was_chosen_and_fails_is_an_error_or_falls_back(pretend, f
     assert report.planned_on_cpu == expected.planned_on_cpu
 
 
+@pytest.mark.parametrize(
+    ("polynomials", "order"),
+    [
+        (SYSTEM, "elimination(1)"),
+        # The fields of eight bits overflow, and the run begins anew.
+        (["x^70*y - z^2", "x^30*y^40 - z^3 + x", "z^2*y - y"], "grevlex"),
+    ],
+    ids=["two phases", "two attempts"],
+)
+def test_what_failed_is_counted_once(pretend, figures, polynomials, order):
+    figures(QUICK_DEVICE)
+
+    def run(device):
+        pretend(device)
+        names = "x y z"
+        basis = GroebnerBasis.compute(polynomials, names, order, device="auto", fallback="cpu")
+        assert basis == GroebnerBasis.compute(polynomials, names, order)
+        return basis.report
+
+    whole, failed = run(EmulatedDevice()), run(EmulatedDevice(fails_at=1))
+    assert failed.reductions_on_gpu == 0
+    assert failed.planned_on_cpu == whole.planned_on_cpu
+    assert whole.reductions_on_gpu - failed.reductions_on_cpu in (1, 2)  # liftings
+
+
 def test_figures_are_measured_on_a_device_and_predict_what_was_measured(pretend):
     pretend(EmulatedDevice())
     found = model.measured(reducer.GpuReducer([EmulatedDevice()]), quick=True)

@@ -1,5 +1,8 @@
 """Bases computed with device=: the same as the processor's, reported truthfully, or an error."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 from polysystems import named
 from traces import inputs_of, learned, on_the_processor, some_primes
@@ -15,7 +18,7 @@ from alkahest import (
 )
 from alkahest.backends.groebner_gpu import reducer as devices
 from alkahest.backends.groebner_gpu.emulated import EmulatedDevice, run_twin
-from alkahest.backends.groebner_gpu.record import record_of
+from alkahest.backends.groebner_gpu.record import record_of, stretches
 from alkahest.backends.groebner_gpu.reducer import LANES_OF_A_DEVICE, GpuReducer
 
 SYSTEM = ["x^2 + y*z - 2", "x*z + y^2 - 3", "x*y + z^2 - 5"]
@@ -290,3 +293,24 @@ def test_primes_of_several_replays_and_devices_are_lifted_from_together(
         assert "mix_terms" in other.launches
         assert "add_cofactors" not in other.launches
         assert other.kept == 0
+
+
+def test_what_one_device_keeps_goes_back_when_another_fails(pretend, learned_on_the_processor):
+    first, second = EmulatedDevice(fails_at=1), EmulatedDevice()
+    pretend(first, second)
+    with pytest.raises(SolverError) as caught:
+        rational()
+    assert caught.value.code == "E-SOLVE-010"
+    assert (first.kept, second.kept) == (0, 0)  # while the error lives
+
+
+def test_numbers_and_matrices_beyond_32_bits_are_refused():
+    device = EmulatedDevice()
+    with device.session() as session, pytest.raises(CudaError, match="32 bits") as caught:
+        session.launch("fill_randomly", 1, (1,), (1,), 0, session.allocate(1), 2**31)
+    assert caught.value.code == "E-CUDA-003"
+    matrix = SimpleNamespace(
+        row_start=np.array([2**31]), row_term=np.array([0]), row_length=np.array([3])
+    )
+    with pytest.raises(CudaError, match="entries or terms"):
+        stretches(matrix, np.array([0]), 0)

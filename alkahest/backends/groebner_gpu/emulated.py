@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 
 from alkahest.backends.groebner_gpu import twin
-from alkahest.backends.groebner_gpu.sessions import Argument, Words
+from alkahest.backends.groebner_gpu.sessions import Argument, Words, checked
 from alkahest.backends.nvptx import faults
 
 if TYPE_CHECKING:
@@ -145,7 +145,10 @@ class _Session:
             raise faults.DriverError(1, "cuLaunchKernelEx")
         self._device.launches.append(kernel)
         if not self._device.is_lost:
-            passed = [a.memory[a.start :] if isinstance(a, Words) else a for a in arguments]
+            passed = [
+                a.memory[a.start :] if isinstance(a, Words) else a if a is None else checked(a)
+                for a in arguments
+            ]
             self._device.launch(kernel, group, grid, block, shared, passed)
 
     def wait(self) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from alkahest.backends.groebner_gpu import compiling
 from alkahest.backends.groebner_gpu.downloads import LEAST_BYTES, download
-from alkahest.backends.groebner_gpu.sessions import Argument, Words
+from alkahest.backends.groebner_gpu.sessions import Argument, Words, checked
 from alkahest.backends.nvptx import driver, faults
 from alkahest.backends.nvptx.device import Device as CudaDevice
 from alkahest.backends.nvptx.device import open_device
@@ -145,7 +145,7 @@ class _Session:
         from cuda.core import LaunchConfig, launch
 
         config = LaunchConfig(grid=grid, block=block, shmem_size=shared)
-        passed = [np.int32(a) if isinstance(a, int) else _address(a) for a in arguments]
+        passed = [np.int32(checked(a)) if isinstance(a, int) else _address(a) for a in arguments]
         launch(self._stream, config, _kernel(self._gpu, kernel, group), *passed)
 
     def wait(self) -> None:

@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 
 from alkahest.backends.groebner_gpu.dense import words_to_invert
+from alkahest.errors import CudaError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 ROW_WORDS = 4
 """Words of a ``Row`` of the kernels: first entry, entries, first term, and one that pads."""
+
+MOST_ENTRIES = 2**31 - 1
+"""What a word of a ``Row`` can say."""
 
 
 @attrs.frozen(kw_only=True)
@@ -143,7 +147,18 @@ def stretches(matrix: Any, rows: NDArray[Any], skip: int) -> NDArray[np.int32]:
 
     Returns:
         Shape ``(len(rows), 4)``.
+
+    Raises:
+        CudaError: E-CUDA-003, the matrix is too large for the kernels.
     """
+    for starts in (matrix.row_start, matrix.row_term):
+        if len(rows) and int((starts[rows] + matrix.row_length[rows]).max()) > MOST_ENTRIES:
+            raise CudaError(
+                "E-CUDA-003",
+                f"a matrix has more than {MOST_ENTRIES} entries or terms, which the kernels count "
+                "with 32 bits",
+                remediation="Compute with device=None.",
+            )
     found = np.zeros((len(rows), ROW_WORDS), np.int32)
     found[:, 0] = matrix.row_start[rows] + skip
     found[:, 1] = matrix.row_length[rows] - skip

@@ -197,8 +197,14 @@ class GpuReducer:
         if len(parts) == 1:
             return [compute(self._devices[0], parts[0])]
         with ThreadPoolExecutor(len(parts)) as pool:
+            pairs = zip(self._devices, parts, strict=False)
+            futures = [pool.submit(compute, device, part) for device, part in pairs]
+        try:
             # What one device raises is raised when the others have ended too.
-            return list(pool.map(compute, self._devices, parts))
+            return [future.result() for future in futures]
+        except BaseException:
+            futures.clear()  # what other devices keep goes back now, and not with the traceback
+            raise
 
 
 def _flags(parts: Iterable[NDArray[np.bool_]]) -> tuple[bool, ...]:

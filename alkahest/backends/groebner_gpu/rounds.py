@@ -9,8 +9,8 @@ import attrs
 import numpy as np
 
 from alkahest.backends.groebner_gpu.dense import Dense
-from alkahest.backends.groebner_gpu.record import stretches
-from alkahest.backends.groebner_gpu.replay import block_threads, field_of
+from alkahest.backends.groebner_gpu.record import ROW_WORDS, stretches
+from alkahest.backends.groebner_gpu.replay import block_threads, field_of, free_words
 from alkahest.backends.groebner_gpu.sessions import Words
 from alkahest.errors import CudaError
 from alkahest.groebner.engine.lanes import LANES
@@ -138,10 +138,15 @@ def normal_forms(
     if nlower:
         with device.session() as session:
             work = _Matrix.uploaded(session, device, matrix, coefficients, prime)
-            dense = session.allocate(nlower * width)
-            work.reduce(dense, matrix.lower)
-            session.read(dense, rows)
-    checkpoint()
+            # A row takes its description, its tile where columns are many, and what is left of it.
+            step = free_words(session) // (len(matrix.columns) + width + ROW_WORDS)
+            step = max(1, min(nlower, step))
+            dense = session.allocate(step * width)
+            for first in range(0, nlower, step):
+                part = matrix.lower[first : first + step]
+                work.reduce(dense, part)
+                session.read(dense, rows[first : first + len(part)])
+                checkpoint()
     return ReducedRows(
         rows=rows,
         leads=np.empty(0, np.int32),
@@ -290,7 +295,8 @@ class _Echelon:
         self._width = width
         self._most = most
         self._exact = exact
-        self._rows = session.allocate((most + batch) * width)
+        self._room = min(most, batch) + batch
+        self._rows = session.allocate(self._room * width)
         self._leads = session.allocate(most + batch)
         self._numbers = session.allocate(batch)
         if not exact:
@@ -312,6 +318,7 @@ class _Echelon:
         session, width, rank = self._session, self._width, self.rank
         self._subtract(self.fresh, count, self._rows, self._leads, rank)
         kept = np.arange(count) if self._exact else self._independent(count)
+        self._make_room(rank + len(kept))
         new, leads, n = self._rows + rank * width, self._leads + rank, len(kept)
         if not n:
             return kept
@@ -329,6 +336,17 @@ class _Echelon:
         self._subtract(self._rows, rank, new, leads, len(kept))
         self.rank += len(kept)
         return kept
+
+    def _make_room(self, rows: int) -> None:
+        """Move the rows to a larger place where so many do not fit; most matrices have few."""
+        if rows <= self._room:
+            return
+        session, width = self._session, self._width
+        self._room = max(rows, min(2 * self._room, self._most))
+        larger = session.allocate(self._room * width)
+        session.copy(self._rows, larger, self.rank * width)
+        session.free(self._rows)
+        self._rows = larger
 
     def contain(self, count: int) -> bool:
         """Whether the first ``count`` rows at :attr:`fresh` are nothing new."""

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
+from alkahest.errors import CudaError
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -35,6 +37,21 @@ class Words:
 
 Argument = Words | int | None
 """Of a kernel: a pointer, a 32-bit integer, or a null pointer."""
+
+
+def checked(argument: int) -> int:
+    """A number that a kernel is given.
+
+    Raises:
+        CudaError: E-CUDA-003, it does not fit into 32 bits.
+    """
+    if not -(2**31) <= argument < 2**31:
+        raise CudaError(
+            "E-CUDA-003",
+            f"a kernel would have to count to {argument}, beyond 32 bits",
+            remediation="Compute with device=None.",
+        )
+    return argument
 
 
 class Session(Protocol):
@@ -131,4 +148,4 @@ class Device(Protocol):
         ...
 
 
-__all__ = ["Argument", "Device", "Session", "Words"]
+__all__ = ["Argument", "Device", "Session", "Words", "checked"]

@@ -12,6 +12,7 @@ from alkahest.groebner.engine.reducers import (
     Learner,
     Reducer,
     Whereabouts,
+    failed_so_far,
     host_reducer,
     reducing,
     where_done,
@@ -38,6 +39,11 @@ class LinearAlgebra:
     reducer: Reducer
     planned: int = attrs.field(init=False, default=0)
     on_gpu: list[bool] = attrs.field(init=False, factory=list)
+    _failed_before: tuple[int, int] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        # The reducer may have served earlier attempts and phases of the computation.
+        self._failed_before = failed_so_far(self.reducer)
 
     @property
     def threads(self) -> int:
@@ -95,7 +101,7 @@ class LinearAlgebra:
 
     def where(self) -> Whereabouts:
         """Fields of a report."""
-        found = where_done(self.reducer, self.on_gpu)
+        found = where_done(self.reducer, self.on_gpu, self._failed_before)
         found["planned_on_cpu"] += self.planned
         return found
 

@@ -426,14 +426,28 @@ class Whereabouts(TypedDict):
     choice: str
 
 
-def where_done(reducer: Reducer, on_gpu: Sequence[bool]) -> Whereabouts:
-    """Fields of a report, from where each of some reductions by ``reducer`` was done."""
+def failed_so_far(reducer: Reducer) -> tuple[int, int]:
+    """How many reductions, and liftings, a device has failed at since the reducer was made."""
+    return getattr(reducer, "failures", 0), getattr(reducer, "failed_liftings", 0)
+
+
+def where_done(
+    reducer: Reducer, on_gpu: Sequence[bool], before: tuple[int, int] = (0, 0)
+) -> Whereabouts:
+    """Fields of a report.
+
+    Args:
+        reducer: what did some reductions.
+        on_gpu: where each of them was done.
+        before: what had failed before them.
+    """
+    failures, liftings = (n - b for n, b in zip(failed_so_far(reducer), before, strict=True))
     done = sum(on_gpu)
     left = len(on_gpu) - done
-    failed = left if reducer.on_gpu else getattr(reducer, "failures", 0)
+    failed = left if reducer.on_gpu else failures
     return {
         "planned_on_cpu": left - failed,
-        "reductions_on_cpu": failed + getattr(reducer, "failed_liftings", 0),
+        "reductions_on_cpu": failed + liftings,
         "reductions_on_gpu": done,
         "first_gpu_error": getattr(reducer, "first_error", ""),
         "choice": getattr(reducer, "choice", ""),

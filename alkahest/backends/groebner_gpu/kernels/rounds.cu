@@ -81,7 +81,8 @@ extern "C" __global__ void fill_randomly(u32 *values, int count, const u32 *fiel
 {
     u32 p = prime_of(field, 1, 0).p;
     u64 seed = (u64)(u32)seed_high << 32 | (u32)seed_low;
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x)
+    long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    for (long long i = first; i < count; i += (long long)gridDim.x * blockDim.x)
         values[i] = weight(seed, i, p);
 }
 
