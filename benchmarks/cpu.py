@@ -70,6 +70,7 @@ def _session(part: str, options: argparse.Namespace) -> dict[str, Any]:
         command = [sys.executable, str(HERE / "cpu_benchmark" / "session.py")]
         command += ["--threads", str(threads), "--json", str(target)]
         command += ["--turns", "5" if options.quick else str(options.turns)]
+        command += ["--clock", options.clock]
         if options.rows:
             command += ["--rows", *options.rows]
         if options.peers is not None:
@@ -96,6 +97,7 @@ def _environment(threads: int) -> dict[str, str]:
         "PYTHONPATH": path,
         "PYTHONSAFEPATH": "1",
         "ALKAHEST_CACHE_DIR": "off",
+        "JAX_PLATFORMS": "cpu",
         "NUMEXPR_MAX_THREADS": str(threads),
     }
 
@@ -108,6 +110,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--parts", nargs="*", default=list(PARTS), choices=list(PARTS), help="numbers of threads")
     add("--sizes", nargs="*", type=int, default=[], metavar="N", help="numbers of points")
     add("--turns", type=int, default=9, metavar="N", help="samples (9)")
+    add(
+        "--clock",
+        default="processor",
+        choices=["processor", "wall"],
+        help="of one thread: the process's own time, or where the system counts that in coarse ticks "
+        "and nothing else is running, the clock on the wall",
+    )
     add("--quick", action="store_true", help="one point and 10**5, fewer samples")
     add("--published", type=Path, metavar="PYTHON", help="with the published package of our name")
     add("--json", type=Path, metavar="FILE", help="write everything there")

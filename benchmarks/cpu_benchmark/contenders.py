@@ -8,7 +8,6 @@ starts, so that only the tool's own work counts.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -199,7 +198,6 @@ def symengine(program: Program, threads: int) -> Build:
 
 def jax(program: Program, threads: int) -> Build:
     """JAX, compiled by XLA, in double precision."""
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
     import jax
     import jax.numpy as jnp
     from jax.scipy import special

@@ -1,7 +1,8 @@
 """One process of the benchmark: everybody on every row, timed in turns.
 
 Started by benchmarks/cpu.py with the number of threads; with one thread the process is pinned to one
-processor and its own time is measured, with several the clock on the wall is. Prints progress to
+processor and its own time is measured unless the clock on the wall is asked for, with several that
+clock always is. Prints progress to
 standard error and writes its part of the document to a file.
 """
 
@@ -81,7 +82,8 @@ class Session:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
-        self._clock = time.process_time if options.threads == 1 else time.perf_counter
+        own_time = options.threads == 1 and options.clock == "processor"
+        self._clock = time.process_time if own_time else time.perf_counter
         self._folder = tempfile.TemporaryDirectory()
         skipped = {}
         unused = FIRST if options.threads > 1 else ALONE
@@ -332,6 +334,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sizes", nargs="*", type=int, default=[])
     parser.add_argument("--turns", type=int, default=9)
     parser.add_argument("--published", default="")
+    parser.add_argument("--clock", default="processor")
     return parser
 
 

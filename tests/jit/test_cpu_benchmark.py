@@ -84,7 +84,7 @@ def test_the_published_package_gets_the_same_program(tmp_path: Path) -> None:
 def test_a_session_times_everybody_in_turns_and_names_who_is_missing(tmp_path: Path) -> None:
     options = argparse.Namespace(
         threads=1, json=tmp_path / "x.json", rows=[], peers=["numpy", "nobody"], sizes=[1, 64],
-        turns=2, published="",
+        turns=2, published="", clock="processor",
     )  # fmt: skip
     run = session.Session(options)
     run.measure(ROWS["poly3"])

@@ -132,18 +132,30 @@ def test_outputs_can_be_inputs_constants_and_truth_values() -> None:
     np.testing.assert_array_equal(total, x + 2.5)
 
 
+@pytest.mark.parametrize("copies", [1, 2, 4])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_large_programs_are_cut_and_compute_the_same(dtype: str) -> None:
+def test_large_programs_are_cut_and_compute_the_same(dtype: str, copies: int) -> None:
     large = random_program(3 * LARGE, 5)
     large = Program(
         dtype=dtype, inputs=large.inputs, constants=(), code=large.code, outputs=large.outputs
     )
-    kernel = build(large, accuracy="strict")
+    kernel = build(large, accuracy="strict", interleave=copies)
     assert "@piece.3(" in kernel.code.ir
     columns = [np.random.default_rng(k).uniform(-1, 1, 70).astype(dtype) for k in range(4)]
     reference = ReferenceEvaluator(large).evaluate(Batch(columns=tuple(columns), n=70)).outputs
     for found, want in zip(kernel(*columns), reference, strict=True):
         np.testing.assert_allclose(found, want, rtol=1e-6 if dtype == "float32" else 1e-9)
+
+
+def test_vectors_of_a_long_chain_overlap_even_where_it_is_cut() -> None:
+    code = [Instruction("sin" if k % 2 else "sqrt", (k + 1,)) for k in range(LARGE + 100)]
+    chain = program([Instruction("abs", (0,)), *code], (1 + len(code),), inputs=("x",))
+    kernel = build(chain, accuracy="strict")
+    assert "@piece.1(" in kernel.code.ir
+    assert kernel.code.interleave == 4
+    x = np.random.default_rng(1).uniform(-3, 3, 101)
+    (want,) = ReferenceEvaluator(chain).evaluate(Batch(columns=(x,), n=101)).outputs
+    np.testing.assert_allclose(kernel(x)[0], want, rtol=1e-12)
 
 
 def largest_piece(ir: str) -> int:

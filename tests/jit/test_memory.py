@@ -21,8 +21,10 @@ pytestmark = pytest.mark.skipif(memory.limit() == 0, reason="no memory is kept o
 @pytest.fixture(autouse=True)
 def nothing_kept() -> Iterator[None]:
     memory._spare.clear()
+    memory._lent.clear()
     yield
     memory._spare.clear()
+    memory._lent.clear()
 
 
 def address(array: Any) -> int:
@@ -103,6 +105,26 @@ def test_no_more_is_kept_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None
         columns.pop(0)
     assert sum(block.size for block in memory._spare) <= 3 * memory.SMALLEST
     assert memory._spare[-1].address == places[-1]
+
+
+def test_what_was_used_last_stays_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    lent = []
+    monkeypatch.setattr(memory, "_AT_HAND", 2 * memory.SMALLEST)
+    monkeypatch.setattr(memory._Block, "lend_back", lambda block: lent.append(block.address))
+    columns = [memory.column(LARGE, DOUBLE) for _ in range(4)]
+    places = [address(column) for column in columns]
+    while columns:
+        columns.pop(0)
+    assert lent == places[:2]
+    assert [block.address for block in memory._spare] == places[2:]
+    for _ in range(5):  # as a function that is called again and again does
+        again = memory.column(LARGE, DOUBLE)
+        assert address(again) == places[3]
+        del again
+    assert lent == places[:2]
+    assert {address(memory.column(LARGE, DOUBLE)) for _ in range(4)} == {places[3]}
+    everything = [memory.column(LARGE, DOUBLE) for _ in range(4)]
+    assert {address(column) for column in everything} == set(places)
 
 
 def test_threads_make_and_drop_results_at_once() -> None:

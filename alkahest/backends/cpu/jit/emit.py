@@ -36,7 +36,7 @@ from alkahest.ops import Kind
 from alkahest.program import Program
 from alkahest.program.split_complex import split
 
-LARGE = 600
+LARGE = 400
 """Steps, or instructions that read inputs and write outputs, beyond which a program is cut."""
 
 
@@ -104,7 +104,7 @@ def emit_kernel(
         merges=target.fuses and accuracy != STRICT and not program.is_complex,
     )
     is_large = max(len(plan), _accesses(found.program)) > LARGE
-    copies = interleave or (1 if is_large else guess.interleave)
+    copies = interleave or guess.interleave
     width = target.width(program.dtype)
     symbols = Symbols(target)
     columns = _columns(program, scalars)

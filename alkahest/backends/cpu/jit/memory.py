@@ -38,7 +38,7 @@ twice the largest piece that it had from it.
 """
 
 _AT_HAND = 64 << 20
-"""Bytes that are kept without telling the system, which takes time too."""
+"""Bytes, used last, that are kept without telling the system, which takes time too."""
 
 _MOST = 1 << 30
 _SHARE_OF_ALL = 8
@@ -104,9 +104,11 @@ class _Lease:
 
 
 _spare: deque[_Block] = deque()
-"""Blocks that nobody uses, the last one used at the end.
+_lent: deque[_Block] = deque()
+"""Blocks that nobody uses, the last one used at the end: at hand, and such that the system may have.
 
-A deque, whose single operations are safe in any thread: arrays go away at any time.
+Deques, whose single operations are safe in any thread: arrays go away at any time. Whoever takes a
+block out has it alone.
 """
 
 
@@ -138,26 +140,39 @@ def give_back(block: _Block) -> None:
     """Keep a block that nobody uses, in place of the ones that have been kept longest."""
     if sys.is_finalizing():
         return
-    kept = block.size + sum([spare.size for spare in tuple(_spare)])
-    if kept > _AT_HAND:
-        block.lend_back()
     _spare.append(block)
-    while kept > limit():
-        try:
-            kept -= _spare.popleft().size
-        except IndexError:  # another thread was quicker
-            break
+    at_hand = _bytes(_spare)
+    most = min(_AT_HAND, limit())
+    try:  # another thread may be quicker
+        if at_hand <= most:
+            return
+        while at_hand > most:
+            oldest = _spare.popleft()
+            at_hand -= oldest.size
+            oldest.lend_back()
+            _lent.append(oldest)
+        kept = at_hand + _bytes(_lent)
+        while kept > limit():
+            kept -= _lent.popleft().size
+    except IndexError:
+        return
+
+
+def _bytes(blocks: deque[_Block]) -> int:
+    return sum([block.size for block in tuple(blocks)])
 
 
 def _take(size: int) -> _Block | None:
     """A kept block for ``size`` bytes, the last one used first."""
-    for block in reversed(tuple(_spare)):
-        if size <= block.size <= max(size * _WASTE, size + _unit(size)):
-            try:
-                _spare.remove(block)
-            except ValueError:  # another thread was quicker
-                continue
-            return block
+    most = max(size * _WASTE, size + _unit(size))
+    for blocks in (_spare, _lent):
+        for block in reversed(tuple(blocks)):
+            if size <= block.size <= most:
+                try:
+                    blocks.remove(block)
+                except ValueError:  # another thread was quicker
+                    continue
+                return block
     return None
 
 

@@ -112,10 +112,10 @@ COSTS: Mapping[str, Cost] = MappingProxyType(
 """Of operations that are more than one instruction."""
 
 
-_LONG = 1500
-"""Instructions that take long to compile."""
+_LONG, _LONGEST = 1500, 80_000
+"""Instructions that take long to compile, and more than are written for the sake of overlapping."""
 
-_SPILL = 4.0
+_SPILL = 3.0
 """Cycles for a value that has no register."""
 
 _PRODUCTS = {2: Cost(1, 4), 3: Cost(2, 8), 4: Cost(2, 8)}
@@ -163,6 +163,8 @@ class Estimate:
         """Vectors to compute together; more of them only where that pays, also for the compiler."""
         best = 1
         for copies in (2, 4):
+            if copies * self.instructions > _LONGEST:
+                break
             enough = 0.95 if copies * self.instructions < _LONG else 0.7
             if self.cycles(copies) < enough * self.cycles(best):
                 best = copies
