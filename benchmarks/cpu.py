@@ -26,6 +26,7 @@ from typing import Any
 # Also where Python does not put a script's folder on the path (PYTHONSAFEPATH).
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import pages
 from cpu_benchmark import results
 
 HERE = Path(__file__).resolve().parent
@@ -54,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(results.tables(document))
     try:
         if options.page:
-            results.write_page(document, options.page)
+            pages.replace(options.page, options.section, results.tables(document))
         if options.picture:
             results.draw(document, options.picture)
     except ValueError as error:
@@ -122,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--json", type=Path, metavar="FILE", help="write everything there")
     add("--from", dest="read", type=Path, metavar="FILE", help="measure nothing, read this JSON")
     add("--page", type=Path, metavar="FILE", help="put the tables between the markers of a page")
+    add("--section", default="cpu figures", metavar="NAME", help="of the markers (%(default)s)")
     add("--picture", type=Path, metavar="FILE", help="draw the ratios (needs matplotlib)")
     return parser
 

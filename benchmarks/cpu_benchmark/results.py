@@ -14,9 +14,6 @@ OURS = "alkahest"
 OUT = "alkahest out="
 ALONE = "alkahest alone"
 
-BEGIN, END = "<!-- cpu figures: begin -->", "<!-- cpu figures: end -->"
-"""What stands around the generated part of the page."""
-
 _DISTRIBUTIONS = "alkahest llvmlite numpy scipy sympy numexpr numba heyoka jax symengine".split()
 
 Record = Mapping[str, Any]
@@ -244,20 +241,6 @@ def _two(document: Record) -> str:
     for size in ("10⁵", "largest"):
         head += [f"{size}: one thread over two", "over the best peer's", "best peer"]
     return f"**Two threads**\n\n{_table(head, lines)}"
-
-
-def write_page(document: Record, page: Path) -> None:
-    """Put the tables between the markers of a page.
-
-    Raises:
-        ValueError: the page has no markers.
-    """
-    text = page.read_text(encoding="utf-8")
-    if BEGIN not in text or END not in text:
-        raise ValueError(f"{page} has no {BEGIN} and {END}")
-    head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    page.write_text(f"{head}{BEGIN}\n\n{tables(document)}\n\n{END}{tail}", encoding="utf-8")
 
 
 def draw(document: Record, target: Path) -> None:

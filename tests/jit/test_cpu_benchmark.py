@@ -157,10 +157,11 @@ def test_the_tables_say_it(document: dict[str, Any]) -> None:
 
 def test_tables_go_between_the_markers_of_a_page(document: dict[str, Any], tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text(f"above\n{results.BEGIN}\nold\n{results.END}\nbelow\n")
+    page.write_text("above\n<!-- begin here -->\nold\n<!-- end here -->\nbelow\n")
     source = tmp_path / "run.json"
     source.write_text(json.dumps(document))
-    assert cpu.main(["--from", str(source), "--page", str(page)]) == 0
+    command = ["--from", str(source), "--page", str(page), "--section", "here"]
+    assert cpu.main(command) == 0
     text = page.read_text()
     assert text.startswith("above\n")
     assert text.endswith("below\n")
@@ -168,7 +169,7 @@ def test_tables_go_between_the_markers_of_a_page(document: dict[str, Any], tmp_p
     assert "| `seed` |" in text
     page.write_text("no markers")
     with pytest.raises(SystemExit):
-        cpu.main(["--from", str(source), "--page", str(page)])
+        cpu.main(command)
 
 
 def test_there_is_no_picture_of_nothing(tmp_path: Path) -> None:
