@@ -15,17 +15,18 @@ Needs an NVIDIA GPU and an installed alkahest-groebner-gpu. The systems are thos
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+
+from groebner_benchmark.devices import opened, reported
+from groebner_benchmark.systems import system
 
 SYSTEMS = "katsura-8,katsura-9,cyclic-6,eco-10"
 PRIMES = "64,128,512"
@@ -137,7 +138,7 @@ def followed(device: Any, name: str, counts: list[int]) -> Iterator[dict[str, An
     from alkahest.groebner.orders import order_of
     from alkahest.groebner.quotient import Border
 
-    polynomials, names = import_module("groebner_benchmark.systems").system(name)
+    polynomials, names = system(name)
     basis = GroebnerBasis.compute(polynomials, names)
     border, order = Border.of(basis), order_of("lex", len(names))
     steps = Conversion.modulo(basis, border, order, LARGEST_PRIME, range(len(names)))
@@ -188,10 +189,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--device", type=int, default=0, help="ordinal")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to FILE")
     options = parser.parse_args(arguments)
-    from alkahest.backends.groebner_gpu.gpu import open_gpu
-
-    device = open_gpu(options.device)
-    print(f"{device.name}, {device.multiprocessors} multiprocessors, {device.shared_bytes} bytes")
+    device = opened(options.device)
     counts = [int(n) for n in options.primes.split(",")]
     if options.what == "products":
         sides = [int(side) for side in options.sides.split(",")]
@@ -200,14 +198,7 @@ def main(arguments: list[str] | None = None) -> int:
         systems = options.systems.split(",")
         found = (row for name in systems for row in followed(device, name, counts))
         shown = shown_conversion
-    rows = []
-    for row in found:
-        print(shown(row), flush=True)
-        rows.append(row)
-    if options.json:
-        facts = {"device": device.name, "rows": rows}
-        options.json.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    return 0 if all(row["right"] for row in rows) else 1
+    return reported(device, found, shown, options.json)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,14 @@
 """Try Gröbner bases on the GPU of this machine, and time the kernels.
 
-    python tools/groebner_gpu.py [--systems LIST] [--primes LIST] [--layouts | --variants LIST]
-                                 [--among-themselves] [--json FILE]
+    python tools/groebner_gpu.py [--systems LIST] [--primes LIST] [--layouts] [--among-themselves]
+                                 [--json FILE]
 
 For each system the processor learns the record, a GPU replays it for each number of primes, and
 some of the images are compared with the processor's, or with ``--among-themselves`` all of them with
 the first replay's. Printed are multiply-subtracts a second in the reduction of rows and in the dense
 part, and where the time went; with ``--layouts`` for every number of primes and of threads to a block
-that can be chosen, with ``--variants`` for kernels with other constants, or ``all`` of them. A last row
-for each system times the lifting to the rationals on the device and on the processor's threads. Exits
-with 1 when an image or a numerator is wrong.
+that can be chosen. A last row for each system times the lifting to the rationals on the device and on
+the processor's threads. Exits with 1 when an image or a numerator is wrong.
 
 Needs an NVIDIA GPU and an installed alkahest-groebner-gpu. The systems are those of
 ``benchmarks/groebner.py``.
@@ -18,79 +17,30 @@ Needs an NVIDIA GPU and an installed alkahest-groebner-gpu. The systems are thos
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
-import multiprocessing
 import os
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
+from groebner_benchmark.devices import opened, packed_system, reported
+
 SYSTEMS = "katsura-8,katsura-9,katsura-10,cyclic-7,noon-7,eco-10"
 PRIMES = "64,128,512"
 
 
-class Variant(NamedTuple):
-    """Kernels with other text in ``elimination.cu`` or ``replay.cu``, and how to launch them."""
-
-    changes: tuple[tuple[str, str], ...] = ()
-    group: int = 1
-    threads: tuple[int | None, ...] = (None,)
-
-
-def constants(**values: int) -> tuple[tuple[str, str], ...]:
-    """Changes that give other values to constants of ``elimination.cu``."""
-    standard = {"AHEAD": 4, "BATCH": 2, "PATIENCE": 2}
-    return tuple(
-        (f"#define {name} {standard[name]}", f"#define {name} {value}")
-        for name, value in values.items()
-    )
-
-
-_WITHOUT = (
-    "eliminate_ahead(tile, pivots, npivots, entries, known, f)",
-    "eliminate(tile, pivots, npivots, entries, known, f)",
-)
-_WITH = (_WITHOUT[1], _WITHOUT[0])
-
-VARIANTS = {
-    "one-by-one": Variant((_WITHOUT,), threads=(None, 128)),
-    "standard": Variant(threads=(None, 64, 96, 128, 192, 256)),
-    "narrow": Variant(constants(AHEAD=2), threads=(128, 192, 256)),
-    "narrow-deep": Variant(constants(AHEAD=2, BATCH=4), threads=(128, 192)),
-    "wide": Variant(constants(AHEAD=8), threads=(64, 128)),
-    "deep": Variant(constants(BATCH=4), threads=(64, 128)),
-    "impatient": Variant(constants(PATIENCE=0), threads=(128,)),
-    "patient": Variant(constants(PATIENCE=6), threads=(128,)),
-    "pairs": Variant(group=2, threads=(128, 256)),
-    "long": Variant(group=32, threads=(256, 512)),
-    "long-ahead": Variant((_WITH,), group=32, threads=(256, 512)),
-}
-"""What ``--variants`` can name. Groups of 32 lie in global memory where a round has many columns."""
-
-
 def learned(name: str) -> tuple[Any, Any, float]:
     """Generators and record of a system, and the seconds that learning took."""
-    from alkahest.groebner.basis import read_system
-    from alkahest.groebner.computing import system_of
     from alkahest.groebner.engine.f4 import groebner_modp
     from alkahest.groebner.engine.prepare import generators
-    from alkahest.groebner.engine.records import LARGEST_PRIME, MonomialOrder
-    from alkahest.groebner.fields import QQ
+    from alkahest.groebner.engine.records import LARGEST_PRIME
 
-    polynomials, names = import_module("groebner_benchmark.systems").system(name)
-    ring, terms = read_system(polynomials, names, "grevlex", QQ, exact_floats=False)
-    packed, order = system_of(terms, ring), MonomialOrder.grevlex(ring.n)
+    packed, order = packed_system(name)
     start = time.perf_counter()
     trace = groebner_modp(packed, LARGEST_PRIME, order, record=True)[2]
     seconds = time.perf_counter() - start
@@ -113,61 +63,8 @@ def shapes(record: Any, shared_bytes: int, every: bool) -> Iterator[Any]:
         )
 
 
-@contextlib.contextmanager
-def kernels(changes: tuple[tuple[str, str], ...]) -> Iterator[None]:
-    """Let the package compile changed kernels."""
-    from alkahest.backends.groebner_gpu import compiling, gpu
-
-    original = compiling.FOLDER
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(shutil.copytree(original, Path(scratch) / "kernels"))
-        for old, new in changes:
-            texts = {path: path.read_text(encoding="utf-8") for path in folder.glob("*.cu")}
-            changed = [path for path in texts if old in texts[path]]
-            if not changed:
-                raise SystemExit(f"no kernel has the text {old!r}")
-            for path in changed:
-                path.write_text(texts[path].replace(old, new), encoding="utf-8")
-        try:
-            compiling.FOLDER = folder
-            compiling.digest.cache_clear()
-            gpu._kernels.clear()
-            yield
-        finally:
-            compiling.FOLDER = original
-            compiling.digest.cache_clear()
-            gpu._kernels.clear()
-
-
-def compile_variant(variant: Variant, target: str) -> None:
-    """Fill the cache with a variant's machine code."""
-    from alkahest.backends.groebner_gpu import compiling
-
-    with kernels(variant.changes):
-        compiling.machine_code("replay.cu", variant.group, target)
-
-
-def trials(
-    device: Any, record: Any, every: bool, variants: dict[str, Variant]
-) -> Iterator[tuple[str, Any]]:
-    """Labels and layouts to time, each while its kernels are the ones that are loaded."""
-    from alkahest.backends.groebner_gpu.replay import Shape
-
-    if not variants:
-        yield from (("", shape) for shape in shapes(record, device.shared_bytes, every))
-    for label, variant in variants.items():
-        with kernels(variant.changes):
-            for threads in variant.threads:
-                yield label, Shape(group=variant.group, threads=threads)
-
-
 def timed(
-    device: Any,
-    name: str,
-    counts: list[int],
-    every: bool,
-    variants: dict[str, Variant],
-    among_themselves: bool,
+    device: Any, name: str, counts: list[int], every: bool, among_themselves: bool
 ) -> Iterator[dict[str, Any]]:
     """One row for each number of primes and layout."""
     from alkahest.backends.groebner_gpu.record import record_of
@@ -190,11 +87,9 @@ def timed(
         ).tails
     host = (time.perf_counter() - start) / LANES
     for count in counts:
-        for label, shape in trials(device, record, every, variants):
+        for shape in shapes(record, device.shared_bytes, every):
             arguments = (device, record, inputs[:, :count], primes[:count], lambda: None, shape)
-            # Loads the kernels; and fills the pool of memory, from which groups of 32 take a lot.
-            few = slice(0, 1 if variants and shape.group < 32 else count)
-            replay(device, record, inputs[:, few], primes[few], lambda: None, shape)
+            replay(*arguments)  # loads the kernels, and fills the pool of memory
             seconds: dict[str, float] = {}
             start = time.perf_counter()
             tails, lucky = replay(*arguments, seconds)
@@ -206,7 +101,6 @@ def timed(
             yield {
                 "system": name,
                 "primes": count,
-                "variant": label,
                 "group": shape.group,
                 "threads": shape.threads,
                 "right": right,
@@ -284,18 +178,17 @@ def shown(row: dict[str, Any]) -> str:
         )
     phases = ", ".join(f"{name} {1e3 * value:.1f} ms" for name, value in row["seconds"].items())
     threads = row["threads"] or "auto"
-    variant = f" {row['variant']:<11}" if row["variant"] else ""
     return (
         f"{'ok  ' if row['right'] else 'WRONG'} {row['system']:<11} {row['primes']:>4} primes, "
-        f"{row['group']:>2} a block of {threads:>4} threads{variant}: "
-        f"rows {row['reduce_rate'] / 1e9:7.1f} "
-        f"G/s, dense {row['combine_rate'] / 1e9:7.1f} G/s, total {1e3 * row['total']:.1f} ms "
+        f"{row['group']:>2} a block of {threads:>4} threads: "
+        f"rows {row['reduce_rate'] / 1e9:7.1f} G/s, "
+        f"dense {row['combine_rate'] / 1e9:7.1f} G/s, total {1e3 * row['total']:.1f} ms "
         f"({phases}); the processor {1e3 * row['processor_seconds_a_prime']:.1f} ms a prime"
     )
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Compile, compare, time; returns the exit code."""
+    """Command line; returns the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -303,36 +196,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--primes", default=PRIMES, help="numbers of primes")
     parser.add_argument("--layouts", action="store_true", help="time every layout")
     parser.add_argument(
-        "--variants", default="", metavar="LIST", help="all, or some of " + ", ".join(VARIANTS)
-    )
-    parser.add_argument(
         "--among-themselves", action="store_true", help="compare nothing with the processor"
     )
     parser.add_argument("--device", type=int, default=0, help="ordinal")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to FILE")
     options = parser.parse_args(arguments)
-    from alkahest.backends.groebner_gpu.gpu import open_gpu
-
-    device = open_gpu(options.device)
-    print(f"{device.name}, {device.multiprocessors} multiprocessors, {device.shared_bytes} bytes")
-    named = list(VARIANTS) if options.variants == "all" else options.variants.split(",")
-    variants = {label: VARIANTS[label] for label in named if label}
-    if variants:
-        target = "sm_{}{}".format(*device.device.capability)
-        with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
-            list(pool.map(compile_variant, variants.values(), [target] * len(variants)))
-    rows = []
+    device = opened(options.device)
     counts = [int(n) for n in options.primes.split(",")]
-    for name in options.systems.split(","):
-        for row in timed(device, name, counts, options.layouts, variants, options.among_themselves):
-            print(shown(row), flush=True)
-            rows.append(row)
-        rows.append(timed_lifting(device, name))
-        print(shown(rows[-1]), flush=True)
-    if options.json:
-        facts = {"device": device.name, "rows": rows}
-        options.json.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    return 0 if all(row["right"] for row in rows) else 1
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for name in options.systems.split(","):
+            yield from timed(device, name, counts, options.layouts, options.among_themselves)
+            yield timed_lifting(device, name)
+
+    return reported(device, rows(), shown, options.json)
 
 
 if __name__ == "__main__":

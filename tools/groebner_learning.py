@@ -12,12 +12,10 @@ Needs an NVIDIA GPU and an installed alkahest-groebner-gpu. The systems are thos
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Iterator
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +23,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
+from groebner_benchmark.devices import opened, packed_system, reported
+
 SYSTEMS = "katsura-9,katsura-10,eco-11"
-
-
-def packed_system(name: str) -> tuple[Any, Any]:
-    """A system as the engine takes it, and its order."""
-    from alkahest.groebner.basis import read_system
-    from alkahest.groebner.computing import system_of
-    from alkahest.groebner.engine.records import MonomialOrder
-    from alkahest.groebner.fields import QQ
-
-    polynomials, names = import_module("groebner_benchmark.systems").system(name)
-    ring, terms = read_system(polynomials, names, "grevlex", QQ, exact_floats=False)
-    return system_of(terms, ring), MonomialOrder.grevlex(ring.n)
 
 
 def runs(device: Any, name: str) -> Iterator[dict[str, Any]]:
@@ -83,7 +71,7 @@ def parts(basis: Any, trace: Any) -> Iterator[Any]:
 
 
 def shown_run(row: dict[str, Any]) -> str:
-    """A line of the other table."""
+    """A line of the table."""
     phases = ", ".join(f"{name} {1e3 * value:.1f} ms" for name, value in row["seconds"].items())
     what = "learning" if row["record"] else "GF(2147483647)"
     return (
@@ -100,19 +88,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--device", type=int, default=0, help="ordinal")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to FILE")
     options = parser.parse_args(arguments)
-    from alkahest.backends.groebner_gpu.gpu import open_gpu
-
-    device = open_gpu(options.device)
-    print(f"{device.name}, {device.multiprocessors} multiprocessors, {device.shared_bytes} bytes")
-    rows = []
-    for name in options.systems.split(","):
-        for row in runs(device, name):
-            print(shown_run(row), flush=True)
-            rows.append(row)
-    if options.json:
-        facts = {"device": device.name, "rows": rows}
-        options.json.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    return 0 if all(row["right"] for row in rows) else 1
+    device = opened(options.device)
+    rows = (row for name in options.systems.split(",") for row in runs(device, name))
+    return reported(device, rows, shown_run, options.json)
 
 
 if __name__ == "__main__":
