@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -48,6 +49,21 @@ def test_a_tool_that_misses_a_planted_fault_fails(sanitize: ModuleType) -> None:
     assert sanitize.judge_fault("memcheck", "========= ERROR SUMMARY: 272 errors\n").passed
     assert not sanitize.judge_fault("memcheck", "========= ERROR SUMMARY: 0 errors\n").passed
     assert not sanitize.judge_fault("memcheck", "").passed
+
+
+def test_memcheck_alone_leaves_failed_calls_of_the_driver_to_the_tests(
+    sanitize: ModuleType, tmp_path: Path
+) -> None:
+    """The sanitizer here is one that prints how it was started."""
+    program = tmp_path / "compute-sanitizer"
+    program.write_text('#!/bin/sh\necho "$@"\n')
+    program.chmod(0o755)
+    for tool in sanitize.TOOLS:
+        shown, code = sanitize.run(str(program), tool, ["-c", "pass"])
+        assert code == 0
+        assert shown.startswith(f"--tool {tool} --target-processes all ")
+        assert shown.endswith(f" {sys.executable} -c pass\n")
+        assert ("--report-api-errors no" in shown) == (tool == "memcheck")
 
 
 def test_without_the_sanitizer_the_tool_fails(
