@@ -96,6 +96,37 @@ def test_the_witness_passes_on_a_device(child):
         assert "Fake GPU 0" in detail
 
 
+def test_what_is_uploaded_lives_until_the_device_has_been_waited_for(child):
+    with child() as process:
+        found = process.ask(
+            """
+import weakref
+import numpy as np
+from alkahest.backends.groebner_gpu.gpu import open_gpu
+
+def sent(count):
+    values = np.arange(count, dtype=np.uint32)
+    session.write(session.allocate(count), values)
+    return weakref.ref(values)
+
+with open_gpu(0).session() as session:
+    first = sent(8)
+    result = [first() is not None]
+    session.wait()
+    second = sent(9)
+    result += [first() is None, second() is not None]
+    session.read(session.allocate(1), np.empty(1, np.uint32))
+    third = sent(10)
+    result += [second() is None, third() is not None]
+"""
+        )
+        assert found == [True] * 5
+        calls = process.calls()
+        uploaded = next(n for n, call in enumerate(calls) if call.startswith("upload 40"))
+        after = [call.split()[0] for call in calls[uploaded + 1 :]]
+        assert after.index("cuStreamSynchronize") < after.index("release")
+
+
 def test_large_downloads_come_through_page_locked_memory_of_several_threads_that_is_kept(child):
     with child(ALKAHEST_COPY_THREADS="3") as process:
         found = process.ask(

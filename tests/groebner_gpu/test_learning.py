@@ -9,7 +9,7 @@ from tracing import equal
 
 from alkahest import GF, CudaError, GroebnerBasis, SolverError, compute_groebner_basis_gpu
 from alkahest.backends.groebner_gpu import reducer as devices
-from alkahest.backends.groebner_gpu.emulated import EmulatedDevice
+from alkahest.backends.groebner_gpu.emulated import EmulatedDevice, run_twin
 from alkahest.backends.groebner_gpu.reducer import GpuReducer
 from alkahest.groebner.engine.f4 import groebner_modp
 from alkahest.groebner.engine.modular import groebner_rational
@@ -47,6 +47,32 @@ def test_learning_ends_when_nothing_is_left_to_find():
     assert equal(trace, learn(polynomials, n)[2])
     assert "reduce_mixtures" in device.launches
     assert any(one.reduced < one.pairs for one in report.rounds)
+
+
+def test_projections_and_combinations_share_no_random_words():
+    """Words of splitmix64 with two seeds are those of one stream, a number of steps apart."""
+    steps = pow(0x9E3779B97F4A7C15, -1, 2**64)
+    seeds = {"fill_randomly": set(), "reduce_mixtures": set()}
+    at = {"fill_randomly": 3, "reduce_mixtures": 8}
+
+    def launch(kernel, group, grid, block, shared, arguments):
+        if kernel in seeds:
+            low, high = arguments[at[kernel] : at[kernel] + 2]
+            seeds[kernel].add((high % 2**32) << 32 | low % 2**32)
+        run_twin(kernel, group, grid, block, shared, arguments)
+
+    polynomials, n = named("katsura-6")
+    for record in (True, False):
+        for seed in (0, 5):
+            reducer = GpuReducer([EmulatedDevice(multiprocessors=2, launch=launch)])
+            order = MonomialOrder.grevlex(n)
+            given = system(polynomials, n)
+            groebner_modp(given, LARGEST_PRIME, order, seed=seed, reducer=reducer, record=record)
+    assert len(seeds["fill_randomly"]) > 1
+    for one in seeds["fill_randomly"]:
+        for other in seeds["reduce_mixtures"]:
+            apart = (one - other) * steps % 2**64
+            assert 2**40 < apart < 2**64 - 2**40
 
 
 def test_records_of_random_ideals_are_the_processor_s():

@@ -230,7 +230,7 @@ def test_memory_that_runs_out_in_the_lifting_is_a_failure_and_with_fallback_noth
 
 def test_where_memory_is_short_from_the_start_the_processor_lifts_by_plan(pretend):
     record = record_of(learned(LIFTED)[1])
-    need = 2 * record.terms - record.first_result + record.dense_words + record.square_words
+    need = 2 * record.terms - record.first_result + record.dense_words + record.square_rows**2
     (device,) = pretend(EmulatedDevice(memory=4 * len(record.words) + 4 * need * 10))
     report = rational()
     assert report.ran_on_gpu()

@@ -83,7 +83,7 @@ def test_short_memory_takes_the_primes_in_several_passes_and_none_is_an_error():
     plenty = EmulatedDevice()
     expected, _ = run("katsura-4", primes, plenty)
     record = record_of(learned("katsura-4")[1])
-    need = 2 * record.terms - record.first_result + record.dense_words + record.square_words
+    need = 2 * record.terms - record.first_result + record.dense_words + record.square_rows**2
     fixed = 4 * len(record.words)
     short = EmulatedDevice(memory=fixed + 4 * need * 10)
     tails, lucky = run("katsura-4", primes, short, shape=Shape(group=4))
@@ -96,6 +96,23 @@ def test_short_memory_takes_the_primes_in_several_passes_and_none_is_an_error():
     with pytest.raises(CudaError, match="CUDA_ERROR_OUT_OF_MEMORY") as caught:
         run("katsura-4", primes, EmulatedDevice(memory=fixed - 4))
     assert caught.value.code == "E-CUDA-003"
+
+
+def test_squares_whose_columns_do_not_fit_into_shared_memory_are_refused_before_anything_is_done():
+    given, _ = learned("katsura-4")
+    primes = some_primes(given, 3)
+    expected, _ = run("katsura-4", primes)
+    rows = record_of(learned("katsura-4")[1]).square_rows
+    needed = 4 * (2 * rows + 2)
+    just = EmulatedDevice(shared_bytes=needed)
+    assert np.array_equal(run("katsura-4", primes, just)[0], expected)
+    assert "invert_panel" in just.launches
+    small = EmulatedDevice(ordinal=3, shared_bytes=needed - 1)
+    text = rf"device 3 has {needed - 1} bytes of shared .* a square of {rows} rows needs {needed}"
+    with pytest.raises(CudaError, match=text) as caught:
+        run("katsura-4", primes, small)
+    assert caught.value.code == "E-CUDA-003"
+    assert not small.launches
 
 
 def test_a_device_that_is_lost_at_any_launch_is_an_error_that_says_so():

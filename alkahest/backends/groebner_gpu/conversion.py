@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
-from alkahest.backends.groebner_gpu.dense import Dense, words_to_invert
+from alkahest.backends.groebner_gpu.dense import Dense, check_inverse, words_to_invert
 from alkahest.backends.groebner_gpu.replay import field_of, free_words
 from alkahest.errors import CudaError
 
@@ -58,13 +58,14 @@ def follow(
         residues, shape ``(primes, vectors, columns)``, or None.
 
     Raises:
-        CudaError: E-CUDA-003 when the memory does not suffice for a single prime or the driver
-            refuses a request, E-CUDA-006 when a kernel fails.
+        CudaError: E-CUDA-003 when the memory does not suffice for a single prime, or a block's for
+            a column of a square, or the driver refuses a request; E-CUDA-006 when a kernel fails.
     """
     size, relations = walk.vectors, len(walk.smaller)
     lucky = np.empty(len(primes), np.bool_)
     tails = np.empty((len(primes), relations, size), np.uint32)
     rows = np.empty((len(primes), size, walk.degree), np.uint32) if vectors else None
+    check_inverse(device, size)
     with device.session() as session:
         given = _Given.uploaded(session, walk)
         step = _lanes_of_a_pass(session, device, walk, len(primes))

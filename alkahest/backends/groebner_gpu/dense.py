@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from alkahest.errors import CudaError
+
 if TYPE_CHECKING:
     from alkahest.backends.groebner_gpu.sessions import Argument, Device, Session, Words
 
@@ -104,7 +106,8 @@ class Dense:
     def invert(self, squares: Words, n: int, panel: int | None = None) -> None:
         """Invert squares of ``n`` rows, one for each lane, in place; lanes that have none are bad.
 
-        ``panel`` columns are eliminated at once, by default as many as suit ``n``.
+        ``panel`` columns are eliminated at once, by default as many as suit ``n``. See
+        :func:`check_inverse`.
         """
         session, lanes = self.session, self.lanes
         panel, block = panel or panel_of(n), (min(1024, 32 * -(-n // 4)),)  # four rows to a warp
@@ -113,7 +116,7 @@ class Dense:
         for first in range(0, n, panel):
             count = min(panel, n - first)
             session.launch(
-                "invert_panel", self.group, (lanes,), block, 4 * (count + n + 2),
+                "invert_panel", self.group, (lanes,), block, _shared_bytes(n, count),
                 squares, n, first, count, self.field, lanes, exchanged, self.bad,
             )  # fmt: skip
             if count == n:
@@ -139,9 +142,37 @@ def words_to_invert(n: int) -> int:
     return (panel_of(n) + 1) * n
 
 
+def check_inverse(device: Device, n: int) -> None:
+    """Foresee whether :meth:`Dense.invert` can invert squares of ``n`` rows on a device.
+
+    Raises:
+        CudaError: E-CUDA-003, a column does not fit into the shared memory of a block.
+    """
+    needed = _shared_bytes(n, panel_of(n))
+    if needed > device.shared_bytes:
+        raise CudaError(
+            "E-CUDA-003",
+            f"device {device.ordinal} has {device.shared_bytes} bytes of shared memory for a block, "
+            f"and inverting a square of {n} rows needs {needed}",
+            remediation="Compute with device=None.",
+        )
+
+
+def _shared_bytes(n: int, count: int) -> int:
+    """What ``invert_panel`` needs for ``count`` columns of ``n`` rows; see the kernel."""
+    return 4 * (count + n + 2)
+
+
 def panel_of(n: int) -> int:
     """Columns of a square of ``n`` rows that are eliminated before the others are."""
     return n if n <= LARGEST_OF_A_BLOCK else PANEL
 
 
-__all__ = ["Dense", "launch_product", "panel_of", "pays_on_tensor_cores", "words_to_invert"]
+__all__ = [
+    "Dense",
+    "check_inverse",
+    "launch_product",
+    "panel_of",
+    "pays_on_tensor_cores",
+    "words_to_invert",
+]

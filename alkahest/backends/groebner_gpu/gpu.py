@@ -82,6 +82,7 @@ class _Session:
         self._stream = stream
         self._handle = int(stream.handle)
         self._memory: set[int] = set()
+        self._sent: list[NDArray[Any]] = []
 
     def free_bytes(self) -> int:
         return self._gpu.device.free_bytes()
@@ -99,9 +100,15 @@ class _Session:
         self._memory.discard(words.memory)
 
     def write(self, words: Words, values: NDArray[Any]) -> None:
+        """See :meth:`~alkahest.backends.groebner_gpu.sessions.Session.write`.
+
+        A driver that stages memory that is not page-locked has read it when the call returns; where
+        the device reads such memory itself, it need not have (CUDA Driver API, "API synchronization
+        behavior"). So arrays live until the stream has been waited for.
+        """
         from cuda.bindings import driver as cu
 
-        # The driver has read memory that is not page-locked when this call returns.
+        self._sent.append(values)
         copied = cu.cuMemcpyHtoDAsync(
             _address(words), values.ctypes.data, values.nbytes, self._handle
         )
@@ -152,15 +159,19 @@ class _Session:
         from cuda.bindings import driver as cu
 
         faults.check(cu.cuStreamSynchronize(self._handle), "cuStreamSynchronize")
+        self._sent.clear()
 
     def settle(self) -> None:
         """Return when nothing is queued any more, whatever came of it."""
         from cuda.bindings import driver as cu
 
         cu.cuStreamSynchronize(self._handle)
+        self._sent.clear()
 
     def close(self) -> None:
-        """Give back what was not freed."""
+        """Give back what was not freed, when nothing that was written is still read."""
+        if self._sent:
+            self.settle()
         for address in self._memory:
             self._gpu.device.release(address, self._stream)
         self._memory.clear()

@@ -86,9 +86,9 @@ class Record:
         return max((one.rows * one.width for one in self.rounds if one.has_leads), default=0)
 
     @property
-    def square_words(self) -> int:
-        """Words of a square of leads, for one prime, at most."""
-        return max((one.rows**2 for one in self.rounds if one.has_leads), default=0)
+    def square_rows(self) -> int:
+        """Rows of a square of leads, at most."""
+        return max((one.rows for one in self.rounds if one.has_leads), default=0)
 
     @property
     def inversion_words(self) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import attrs
 import numpy as np
 
-from alkahest.backends.groebner_gpu.dense import Dense
+from alkahest.backends.groebner_gpu.dense import Dense, check_inverse
 from alkahest.backends.groebner_gpu.kept import THREADS, Part, blocks_for
 from alkahest.backends.groebner_gpu.sessions import Words
 from alkahest.errors import CudaError
@@ -109,8 +109,9 @@ def replay(
         the record fits it.
 
     Raises:
-        CudaError: E-CUDA-003 when the memory does not suffice for a single group of primes or the
-            driver refuses a request, E-CUDA-006 when a kernel fails.
+        CudaError: E-CUDA-003 when the memory does not suffice for a single group of primes, or a
+            block's for a column of a square, or the driver refuses a request; E-CUDA-006 when a
+            kernel fails.
     """
 
     def read(session: Session, images: _Images) -> NDArray[np.uint32]:
@@ -183,6 +184,7 @@ def _replay(
     """What ``take`` makes of each pass, and for each prime whether the record fits it."""
     taken: list[_T] = []
     lucky: list[NDArray[np.bool_]] = []
+    check_inverse(device, record.square_rows)
     shape = shape or Shape.fitting(record, device.shared_bytes)
     with device.session() as session:
         words = session.allocate(len(record.words))
@@ -205,7 +207,7 @@ def _lanes_of_a_pass(
 ) -> int:
     """As many lanes as memory allows, whole groups."""
     group = shape.group
-    words = 2 * record.terms - record.first_result + record.dense_words + record.square_words
+    words = 2 * record.terms - record.first_result + record.dense_words + record.square_rows**2
     words += record.inversion_words
     words += max(
         (one.rows * one.columns for one in record.rounds if _is_long(one, shape, device)), default=0
@@ -279,7 +281,7 @@ class _Pass:
             at = coefficients + number * record.terms * group
             session.write(at, np.ascontiguousarray(part))
         dense = session.allocate(record.dense_words * lanes)
-        squares = session.allocate(record.square_words * lanes)
+        squares = session.allocate(record.square_rows**2 * lanes)
         self.clock.spent("upload")
         for one in record.rounds:
             self._reduce(one, field, lanes, coefficients, dense, bad)

@@ -34,6 +34,10 @@ _THREADS = 512
 
 _FILLING_BLOCKS = 1 << 11
 
+_HALF_PERIOD = 1 << 63
+"""Added to the seed of a random projection: its words are half the generator's period away from those
+of combinations with the same seed."""
+
 _SPARE_COLUMNS = 8
 """Columns that a random projection has beyond the number of rows it must keep apart."""
 
@@ -63,8 +67,9 @@ def echelon(
         batch = max(batch, vanishing)
     with device.session() as session:
         work = _Matrix.uploaded(session, device, matrix, coefficients, prime)
+        exact = vanishing is None
         rows = _Echelon(
-            session, device, work.field, prime, width, most, batch, exact=vanishing is None
+            session, device, work.field, prime, width, most, batch, exact=exact, seed=seed
         )
         reduced = 0
         while rows.rank < most and (vanishing is not None or reduced < nlower):
@@ -156,9 +161,9 @@ def normal_forms(
     )
 
 
-def _halves(seed: int) -> list[int]:
-    """A seed for the kernels, mixed: its lower and upper half as signed words."""
-    mixed = np.uint64(seed * 0x2545F4914F6CDD1D % 2**64)
+def _halves(seed: int, away: int = 0) -> list[int]:
+    """A seed for the kernels, mixed, ``away`` from it: lower and upper half as signed words."""
+    mixed = np.uint64((seed * 0x2545F4914F6CDD1D + away) % 2**64)
     halves: list[int] = np.array([mixed]).view(np.int32).tolist()
     return halves
 
@@ -270,7 +275,7 @@ class _Echelon:
         batch: int,
         *,
         exact: bool,
-        seed: int = 0,
+        seed: int,
     ) -> None:
         """Room for ``most`` rows, and ``batch`` more.
 
@@ -306,7 +311,7 @@ class _Echelon:
             blocks = max(1, min(_FILLING_BLOCKS, -(-width * self._across // _THREADS)))
             session.launch(
                 "fill_randomly", 1, (blocks,), (_THREADS,), 0,
-                self._projection, width * self._across, field, *_halves(seed),
+                self._projection, width * self._across, field, *_halves(seed, _HALF_PERIOD),
             )  # fmt: skip
 
     def absorb(self, count: int) -> NDArray[np.int64]:

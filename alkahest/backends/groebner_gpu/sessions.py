@@ -77,7 +77,10 @@ class Session(Protocol):
         ...
 
     def write(self, words: Words, values: NDArray[Any]) -> None:
-        """Copy a C-contiguous array of a 32-bit type; it may be changed afterwards."""
+        """Copy a C-contiguous array of a 32-bit type.
+
+        It must not change until the device has been waited for; the session keeps it until then.
+        """
         ...
 
     def read(self, words: Words, values: NDArray[Any]) -> None:
