@@ -41,9 +41,9 @@ MOST_WORDS = 1 << 27
 
 def multiplied(device: Any, sides: list[int], counts: list[int]) -> Iterator[dict[str, Any]]:
     """One row for each side of squares and number of primes: both forms of products and inverses."""
-    from alkahest.groebner.lifting import primes_from
+    from alkahest.groebner.engine.primes import primes_below
 
-    source = primes_from()
+    source = primes_below()
     primes = np.array([next(source) for _ in range(max(counts))], np.uint32)
     forms = ("integers", "tensor") if device.device.capability >= (8, 0) else ("integers",)
     for side in sides:
@@ -131,10 +131,10 @@ def followed(device: Any, name: str, counts: list[int]) -> Iterator[dict[str, An
     """One row for each number of primes: the change of a system's basis from grevlex to lex."""
     from alkahest.backends.groebner_gpu.conversion import follow
     from alkahest.groebner.basis import GroebnerBasis
+    from alkahest.groebner.engine.primes import primes_below
     from alkahest.groebner.engine.records import LARGEST_PRIME
     from alkahest.groebner.fglm import Conversion
     from alkahest.groebner.following import walk_of
-    from alkahest.groebner.lifting import primes_from
     from alkahest.groebner.orders import order_of
     from alkahest.groebner.quotient import Border
 
@@ -144,7 +144,7 @@ def followed(device: Any, name: str, counts: list[int]) -> Iterator[dict[str, An
     steps = Conversion.modulo(basis, border, order, LARGEST_PRIME, range(len(names)))
     assert steps is not None
     walk, needed = walk_of(steps, basis.engine_basis, border), steps.needed(border)
-    source = primes_from(LARGEST_PRIME - 2)
+    source = primes_below(LARGEST_PRIME - 2)
     primes = [next(source) for _ in range(max(counts))]
     start = time.perf_counter()
     expected = steps.followed(basis, border, needed, primes[0])

@@ -25,6 +25,7 @@ from alkahest.errors import SolverError
 from alkahest.groebner import computing
 from alkahest.groebner.basis import GroebnerBasis
 from alkahest.groebner.engine.limits import Limits
+from alkahest.groebner.engine.primes import primes_below
 from alkahest.groebner.engine.records import LARGEST_PRIME, RunReport
 from alkahest.groebner.fields import GF, MAX_PRIME_BITS
 from alkahest.groebner.flintpoly import Exponents, Terms, plain
@@ -327,6 +328,4 @@ def _product(left: NDArray[Any], right: NDArray[Any]) -> list[list[Fraction]]:
 
 
 def _next_prime(prime: int) -> int:
-    from alkahest.groebner.lifting import primes_from
-
-    return next(primes_from(prime - 2))
+    return next(primes_below(prime - 2))

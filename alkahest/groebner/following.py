@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import attrs
 import numpy as np
 
+from alkahest.groebner.engine.primes import primes_below
 from alkahest.groebner.engine.reducers import where_done
 from alkahest.groebner.engine.work import Work
-from alkahest.groebner.lifting import Image, primes_from
+from alkahest.groebner.lifting import Image
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -238,7 +239,7 @@ class Following:
         walk = self._walk
         if reducer is None or walk is None:
             return None
-        primes = list(islice(primes_from(prime), reducer.lanes))
+        primes = list(islice(primes_below(prime), reducer.lanes))
         certify = self._basis.settings.certify
         lines = len(walk.smaller) + certify * walk.vectors
         self._limits.foresee(8 * len(primes) * lines * walk.degree)

@@ -6,7 +6,7 @@ prime that was not used agrees.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -15,23 +15,13 @@ from numpy.typing import NDArray
 from alkahest.errors import SolverError
 from alkahest.groebner.engine.lift import Lift
 from alkahest.groebner.engine.limits import Limits
+from alkahest.groebner.engine.primes import primes_below
 from alkahest.groebner.engine.records import LARGEST_PRIME
 
 Image = NDArray[np.uint64]
 
 MAX_FRUITLESS = 100
 """Primes in a row that may give no image before the lift is given up."""
-
-
-def primes_from(start: int = LARGEST_PRIME) -> Iterator[int]:
-    """The primes from ``start`` downwards."""
-    from flint import fmpz
-
-    candidate = start | 1
-    while candidate > 2**30:
-        if fmpz(candidate).is_prime():
-            yield candidate
-        candidate -= 2
 
 
 def lift(
@@ -59,7 +49,7 @@ def lift(
     columns: list[NDArray[np.uint32]] = []
     used: list[int] = []
     next_try, fruitless = 2, 0
-    for prime in primes_from(start):
+    for prime in primes_below(start):
         limits.checkpoint()
         residues = image(prime)
         if residues is None:
@@ -90,4 +80,4 @@ def _fractions(state: Lift) -> list[Fraction]:
     return [Fraction(n, d) for n, d in zip(numerators, denominators.tolist(), strict=True)]
 
 
-__all__ = ["Image", "lift", "primes_from"]
+__all__ = ["Image", "lift"]

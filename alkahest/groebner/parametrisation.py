@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from alkahest.errors import SolverError
 from alkahest.groebner.basis import GroebnerBasis
 from alkahest.groebner.engine.limits import Limits
+from alkahest.groebner.engine.primes import primes_below
 from alkahest.groebner.flintpoly import Exponents, Terms, plain
-from alkahest.groebner.lifting import Image, lift, primes_from
+from alkahest.groebner.lifting import Image, lift
 from alkahest.groebner.quotient import Border
 from alkahest.groebner.residues import Echelon, form_matrix, times_matrix, times_variable
 
@@ -175,7 +176,7 @@ class Residues:
             rest, count = quotient, count + 1
 
     def _first_prime(self) -> tuple[int, NDArray[np.uint64]]:
-        for prime in primes_from():
+        for prime in primes_below():
             border = self.border.residues(self.basis.engine_basis, prime)
             if border is not None:
                 return prime, border

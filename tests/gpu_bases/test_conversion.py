@@ -9,9 +9,9 @@ from polysystems import named
 from alkahest import GroebnerBasis, compute_groebner_basis_gpu
 from alkahest.backends.groebner_gpu.conversion import follow
 from alkahest.backends.groebner_gpu.gpu import Gpu
+from alkahest.groebner.engine.primes import primes_below
 from alkahest.groebner.fglm import Conversion
 from alkahest.groebner.following import walk_of
-from alkahest.groebner.lifting import primes_from
 from alkahest.groebner.orders import order_of
 from alkahest.groebner.quotient import Border
 
@@ -55,7 +55,7 @@ def test_every_prime_is_followed_or_unlucky_as_on_the_processor(
 
 @pytest.mark.parametrize("name", ["katsura-8", "noon-5", "eco-9"])
 def test_large_conversions_for_many_primes(device: Gpu, name: str) -> None:
-    source = primes_from(2**31 - 1000)
+    source = primes_below(2**31 - 1000)
     compare(device, name, "lex", [next(source) for _ in range(70)], [0, 1, 35, 69])
 
 

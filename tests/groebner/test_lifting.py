@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import islice
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alkahest import SolverError
-from alkahest.groebner.lifting import lift, primes_from
+from alkahest.groebner.lifting import lift
 
 FRACTIONS = st.builds(Fraction, st.integers(-(10**40), 10**40), st.integers(1, 10**40))
 
@@ -34,10 +33,6 @@ def test_numbers_are_found_from_enough_images(numbers, split):
     found, primes = lift(images(numbers), groups)
     assert found == numbers
     assert len(set(primes)) == len(primes) >= 2
-
-
-def test_primes_descend_from_the_largest_of_31_bits():
-    assert list(islice(primes_from(), 4)) == [2147483647, 2147483629, 2147483587, 2147483579]
 
 
 def test_a_number_whose_denominator_has_the_first_primes_is_found_from_others():

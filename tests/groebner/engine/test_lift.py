@@ -13,7 +13,7 @@ import pytest
 from alkahest.groebner.engine._kernel import kernel
 from alkahest.groebner.engine.euclid import DIGIT_BITS, bit_length, fraction
 from alkahest.groebner.engine.lift import Lift, Modulus
-from alkahest.groebner.engine.primes import is_prime, primes_below
+from alkahest.groebner.engine.primes import primes_below
 
 PRIMES = tuple(islice(primes_below(2**31 - 1, []), 80))
 
@@ -153,10 +153,8 @@ def test_the_modulus_combines_its_inverses():
 
 
 def test_primes_are_prime_and_divide_no_coefficient():
-    assert [n for n in range(3, 60, 2) if is_prime(n)] == [
-        3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59,
-    ]  # fmt: skip
-    assert not is_prime(2147483647 - 2)
-    assert not is_prime(46337 * 46327)
-    assert PRIMES[:2] == (2147483647, 2147483629)
+    assert list(islice(primes_below(), 4)) == [2147483647, 2147483629, 2147483587, 2147483579]
+    assert next(primes_below(46337 * 46327)) < 46337 * 46327  # a product of two primes
+    assert next(primes_below(2147483628)) == 2147483587  # an even bound
+    assert [p - 2**30 for p in primes_below(2**30 + 10)] == [9, 7, 3]  # the least of 31 bits
     assert next(primes_below(2**31 - 1, [6 * 2147483647])) == 2147483629
