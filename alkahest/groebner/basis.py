@@ -145,7 +145,7 @@ class GroebnerBasis(Sequence[GbPoly]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GroebnerBasis):
             return NotImplemented
-        return self._ring == other._ring and list(self) == list(other)
+        return self._ring == other._ring and self._basis.equals(other._basis)
 
     def __hash__(self) -> int:
         return hash((self._ring, tuple(self)))

@@ -21,6 +21,9 @@ import attrs
 
 from groebner_benchmark.systems import msolve_text, system, text_of
 
+UNWRITTEN = "GROEBNER_BENCHMARK_UNWRITTEN"
+"""Environment variable by which a worker leaves its basis unwritten."""
+
 WORKER = Path(__file__).with_name("worker.py")
 OURS = "alkahest"
 
@@ -150,13 +153,17 @@ def _singular(program: str) -> Contender:
     return Contender(name="Singular std", command=command, missing=missing)
 
 
-def run(contender: Contender, which: str, p: int, limit: float) -> Run:
-    """One run in a process of its own, ended after ``limit`` wall seconds."""
+def run(contender: Contender, which: str, p: int, limit: float, *, compare: bool = True) -> Run:
+    """One run in a process of its own, ended after ``limit`` wall seconds.
+
+    Without ``compare`` there is no basis in the result, and Python packages do not write theirs.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         out, log = folder / "basis.txt", folder / "log.txt"
         command = contender.command(which, p, folder, out)
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        environment |= {} if compare else {UNWRITTEN: "1"}
         start = time.perf_counter()
         with log.open("wb") as stream:
             process = subprocess.Popen(
@@ -172,7 +179,7 @@ def run(contender: Contender, which: str, p: int, limit: float) -> Run:
         said = log.read_text(encoding="utf-8", errors="replace")
         if status is None:
             return Run(seconds=None, wall=wall, peak=peak, failure=f"more than {limit:g} s")
-        if status or not out.exists():
+        if status or not (out.exists() or not compare):
             last = said.strip().splitlines()[-1:] or [f"exit status {status}"]
             return Run(seconds=None, wall=wall, peak=peak, failure=last[0])
         told = dict(re.findall(r"^(CPU|WALL|PHASES) (.+)$", said, re.MULTILINE))
@@ -180,7 +187,7 @@ def run(contender: Contender, which: str, p: int, limit: float) -> Run:
             seconds=float(told.get("CPU", usage.ru_utime + usage.ru_stime)),
             wall=wall,
             peak=peak,
-            basis=out.read_text(encoding="utf-8"),
+            basis=out.read_text(encoding="utf-8") if compare else "",
             call=float(told.get("WALL", wall)),
             phases=json.loads(told.get("PHASES", "{}")),
         )

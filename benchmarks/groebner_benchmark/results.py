@@ -5,35 +5,48 @@ from __future__ import annotations
 import hashlib
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import gcd, lcm
-from pathlib import Path
 from typing import Any
 
 from groebner_benchmark.contenders import OURS, Run
-
-START = "<!-- groebner figures: begin -->"
-END = "<!-- groebner figures: end -->"
 
 _TERM = re.compile(r"[+-]?[^+-]+")
 Monomial = tuple[int, ...]
 Number = int | Fraction
 
 
+def digests(texts: Mapping[str, str], names: Sequence[str], p: int) -> dict[str, tuple[int, str]]:
+    """Of each engine's basis: see :func:`digest`; nothing is read where all wrote the same."""
+    plain = {engine: _hashed(_parts(text)) for engine, text in texts.items()}
+    if len(set(plain.values())) <= 1:
+        return plain
+    return {engine: digest(text, names, p) for engine, text in texts.items()}
+
+
 def digest(text: str, names: Sequence[str], p: int) -> tuple[int, str]:
     """Number of elements, and a hash of the elements whatever engine wrote them."""
-    canonical = sorted(_canonical(terms, p) for terms in elements(text, names))
-    whole = hashlib.sha256("\n".join(canonical).encode())
-    return len(canonical), whole.hexdigest()
+    return _hashed(_canonical(terms, p) for terms in elements(text, names))
+
+
+def _hashed(elements: Iterable[str]) -> tuple[int, str]:
+    listed = sorted(elements)
+    return len(listed), hashlib.sha256("\n".join(listed).encode()).hexdigest()
 
 
 def elements(text: str, names: Sequence[str]) -> list[dict[Monomial, Number]]:
     """The elements that an engine wrote, their terms in the order that it wrote them in."""
+    index = {name: i for i, name in enumerate(names)}
+    return [_terms(part, index) for part in _parts(text)]
+
+
+def _parts(text: str) -> list[str]:
+    """The text of each element, without what engines write as they like."""
     text = re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"[\s\[\]():]", "", text).replace("**", "^")
-    index = {name: i for i, name in enumerate(names)}
-    return [_terms(part, index) for part in text.split(",") if part]
+    text = re.sub(r"\^1\b", "", re.sub(r"(?<![\w^])1\*(?=[A-Za-z_])", "", text))
+    return [part for part in text.split(",") if part]
 
 
 def _terms(text: str, index: Mapping[str, int]) -> dict[Monomial, Number]:
@@ -70,12 +83,12 @@ def _canonical(terms: Mapping[Monomial, Number], p: int) -> str:
     return ";".join(f"{e}:{c}" for e, c in zip(ordered, values, strict=True))
 
 
-def summary(runs: Sequence[Run], names: Sequence[str], p: int) -> dict[str, Any]:
-    """Medians of one contender's runs of one system."""
+def summary(runs: Sequence[Run], digest: tuple[int, str] | None = None) -> dict[str, Any]:
+    """Medians of one contender's runs of one system, which gave the basis of a digest."""
     done = [run for run in runs if run.seconds is not None]
     if not done:
         return {"failure": runs[0].failure, "runs": len(runs)}
-    size, whole = digest(done[0].basis, names, p)
+    size, whole = digest or (0, "")
     return {
         "seconds": statistics.median(run.seconds for run in done if run.seconds is not None),
         "all_seconds": [run.seconds for run in done],
@@ -93,7 +106,7 @@ def disagreements(document: Mapping[str, Any]) -> list[str]:
     """Systems for which two contenders gave different bases."""
     found = []
     for row in document["rows"]:
-        digests = {c["digest"] for c in row["contenders"].values() if "digest" in c}
+        digests = {c["digest"] for c in row["contenders"].values() if c.get("digest")}
         if len(digests) > 1:
             found.append(f"{row['system']} over {row['field']}")
     return found
@@ -115,9 +128,10 @@ def tables(document: Mapping[str, Any]) -> str:
                 f"|---|---|{'---|' * len(names)}",
             ]
             for row in rows:
-                ours = row["contenders"].get(OURS, {})
-                cells = [_cell(row["contenders"].get(name), clock) for name in names]
-                lines.append(f"| {row['system']} | {ours.get('size', '')} | {' | '.join(cells)} |")
+                found = row["contenders"]
+                size = max((entry.get("size", 0) for entry in found.values()), default=0)
+                cells = [_cell(found.get(name), clock) for name in names]
+                lines.append(f"| {row['system']} | {size or ''} | {' | '.join(cells)} |")
             parts.append("\n".join(lines))
     if document.get("device"):
         parts.append(_phases(document["rows"], f"{OURS} {document['device']}"))
@@ -145,14 +159,9 @@ def _cell(entry: Mapping[str, Any] | None, clock: str) -> str:
     return f"{entry[clock]:.3g} / {entry['peak'] / 2**20:.0f}"
 
 
-def put_into(page: Path, document: Mapping[str, Any]) -> None:
-    """Replace what stands between the markers of a page by the tables."""
-    text = page.read_text(encoding="utf-8")
-    head, _, rest = text.partition(START)
-    _, found, tail = rest.partition(END)
-    if not found:
-        raise SystemExit(f"{page} has no place for the tables: {START} ... {END}")
+def shown(document: Mapping[str, Any]) -> str:
+    """The tables below a line that says where and when they were measured."""
     machine = document["machine"]
-    note = f"{machine['processor']}, Python {machine['python']}, {document['date']}."
-    body = f"{START}\n{note}\n\n{tables(document)}\n{END}"
-    page.write_text(head + body + tail, encoding="utf-8")
+    gpu = f"{machine['gpu']}; " if "gpu" in machine else ""
+    note = f"{gpu}{machine['processor']}, Python {machine['python']}, {document['date']}."
+    return f"{note}\n\n{tables(document)}"

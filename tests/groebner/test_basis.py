@@ -40,6 +40,24 @@ def test_bases_are_equal_when_ring_order_and_elements_are():
     assert basis != "x"
 
 
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("x - 3", "x + 3"),  # a sign
+        ("x - 3", "x - 4"),
+        ("x - 3", f"x - {2**40 + 3}"),  # a limb more
+        (f"x - {2**70}", f"x - {2**70 + 2**64}"),
+        ("x - 3", "2*x - 3"),
+        ("x - 3", "y - 3"),
+    ],
+)
+@pytest.mark.parametrize("field", [QQ, GF(65521), GF(2**61 - 1)])
+def test_bases_of_different_ideals_are_different(left, right, field):
+    one, other = (GroebnerBasis.compute([p], "x y", field=field) for p in (left, right))
+    assert (one == other) == (list(one) == list(other)) == (str(one) == str(other))
+    assert one == GroebnerBasis.compute([f"5*({left})"], "x y", field=field)
+
+
 def test_a_basis_pickles():
     pool = ak.ExprPool()
     x, y = pool.symbols("x y")

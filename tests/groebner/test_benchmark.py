@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import groebner
 import pytest
 from groebner_benchmark import results
 from groebner_benchmark.contenders import Run
@@ -33,6 +36,16 @@ def test_over_a_prime_field_residues_are_compared():
     assert a[0] == 2
 
 
+def test_bases_are_read_only_where_their_texts_differ(monkeypatch):
+    different = {"a": "2*x^2-1,3*x*y+y", "b": "-2*x^2+1,x*y+y/3", "c": "2*x^2+1,3*x*y+y"}
+    found = results.digests(different, NAMES, 0)
+    assert found["a"] == found["b"] != found["c"]
+    monkeypatch.setattr(results, "digest", None)  # is not called
+    found = results.digests({"a": "3*x*y+y,\n2*x^2-1", "b": "[2*x^2-1, 3*x^1*y+1*y]:"}, NAMES, 0)
+    assert found["a"] == found["b"]
+    assert found["a"][0] == 2
+
+
 def test_our_own_output_is_read():
     polys, names = system("katsura-3")
     basis = GroebnerBasis.compute(polys, names, field=GF(65521))
@@ -52,9 +65,9 @@ def test_every_family_has_a_system_of_every_size(family):
 def document():
     def entry(seconds, text):
         run = Run(seconds=seconds, wall=1.0, peak=2**20, basis=text)
-        return results.summary([run, run], NAMES, 0)
+        return results.summary([run, run], results.digest(text, NAMES, 0))
 
-    slow = results.summary([Run(seconds=None, wall=9.0, peak=0, failure="more than 9 s")], NAMES, 0)
+    slow = results.summary([Run(seconds=None, wall=9.0, peak=0, failure="more than 9 s")])
     return {
         "machine": {"processor": "a processor", "python": "3.11"},
         "date": "2026-01-01",
@@ -90,7 +103,7 @@ def test_with_a_device_the_tables_show_wall_seconds_and_phases(document):
         phases={"learn": 0.1, "lift": 0.02},
     )
     row = document["rows"][0]
-    row["contenders"] = {"alkahest cuda": results.summary([run], NAMES, 0)}
+    row["contenders"] = {"alkahest cuda": results.summary([run])}
     document.update(device="cuda", contenders=["alkahest cuda"])
     assert results.tables(document).splitlines() == [
         "| QQ, grevlex | elements | alkahest cuda |",
@@ -110,8 +123,11 @@ def test_different_bases_are_reported(document):
 
 def test_tables_go_between_the_markers_of_a_page(document, tmp_path):
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{results.START}\nold\n{results.END}\nafter\n")
-    results.put_into(page, document)
+    page.write_text("before\n<!-- begin here -->\nold\n<!-- end here -->\nafter\n")
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(document))
+    command = ["--table", str(file), "--page", str(page), "--section", "here"]
+    assert groebner.main(command) == 0
     text = page.read_text()
     assert text.startswith("before\n")
     assert text.endswith("after\n")
@@ -119,4 +135,4 @@ def test_tables_go_between_the_markers_of_a_page(document, tmp_path):
     assert "a processor, Python 3.11" in text
     page.write_text("nothing")
     with pytest.raises(SystemExit):
-        results.put_into(page, document)
+        groebner.main(command)

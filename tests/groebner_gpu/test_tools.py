@@ -48,6 +48,19 @@ def test_conversions_and_learning_are_timed_for_each_system(monkeypatch, tmp_pat
     assert [row["record"] for row in rows[:4]] == [True, True, False, False]
 
 
+def test_every_seed_must_give_the_processor_s_basis_on_the_device(pretend, monkeypatch, tmp_path):
+    (device,) = pretend(EmulatedDevice())
+    tool, file = scripts.tool("groebner_seeds"), tmp_path / "figures.json"
+    monkeypatch.setattr(tool, "opened", lambda ordinal: device)
+    given = ["--seeds", "3", "--gfp", "", "--qq", "katsura-4,cyclic-4", "--json", str(file)]
+    assert tool.main(given) == 0
+    rows = json.loads(file.read_text())["rows"]
+    assert [(row["system"], row["seed"]) for row in rows] == [
+        (name, seed) for name in ("katsura-4", "cyclic-4") for seed in range(3)
+    ]
+    assert all(row["reductions_on_gpu"] for row in rows)
+
+
 @pytest.mark.parametrize("right", [True, False])
 def test_a_row_that_is_not_right_is_the_exit_code(right, tmp_path, capsys):
     rows = [{"right": True}, {"right": right}]

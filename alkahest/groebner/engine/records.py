@@ -190,6 +190,20 @@ class EngineBasis:
             return [int(value) for value in self.residues[part]]
         return integers_of(self.limbs[part], self.negative[part])
 
+    def equals(self, other: EngineBasis) -> bool:
+        """Whether both are the same basis, in rings of as many variables."""
+        width = min(self.limbs.shape[1], other.limbs.shape[1])
+        return (
+            self.characteristic == other.characteristic
+            and np.array_equal(self.offsets, other.offsets)
+            and np.array_equal(self.exponents, other.exponents)
+            and np.array_equal(self.residues, other.residues)
+            and np.array_equal(self.negative, other.negative)
+            and np.array_equal(self.limbs[:, :width], other.limbs[:, :width])
+            and not self.limbs[:, width:].any()
+            and not other.limbs[:, width:].any()
+        )
+
     def as_system(self) -> PolynomialSystem:
         """The same polynomials as an input of another computation."""
         coefficients = [c for index in range(len(self)) for c in self.integers(index)]
