@@ -100,26 +100,26 @@ def _update(
                 field(lcms, i, form_at[0], bits) == degree_h + field(leads, i, form_at[0], bits)
             )
             dropped = False
+            for k in range(minimal):
+                if divides(lcms, scratch[k, 0], lcms, i, guard):
+                    dropped = True
+                    if coprime and equal(lcms, scratch[k, 0], lcms, i):
+                        scratch[k, 1] = 1
+                    # What has divided one lcm probably divides the next: let it be first.
+                    for c in range(2):
+                        scratch[0, c], scratch[k, c] = scratch[k, c], scratch[0, c]
+                    break
+            if dropped:
+                continue
             stay = 0
             for k in range(minimal):
-                j = scratch[k, 0]
-                if not dropped:
-                    if equal(lcms, i, lcms, j):
-                        if coprime:
-                            scratch[k, 1] = 1
-                        dropped = True
-                    elif divides(lcms, j, lcms, i, guard):
-                        dropped = True
-                    elif divides(lcms, i, lcms, j, guard):
-                        continue
-                scratch[stay, 0] = j
-                scratch[stay, 1] = scratch[k, 1]
-                stay += 1
-            minimal = stay
-            if not dropped:
-                scratch[minimal, 0] = i
-                scratch[minimal, 1] = coprime
-                minimal += 1
+                if not divides(lcms, i, lcms, scratch[k, 0], guard):
+                    scratch[stay, 0] = scratch[k, 0]
+                    scratch[stay, 1] = scratch[k, 1]
+                    stay += 1
+            scratch[stay, 0] = i
+            scratch[stay, 1] = coprime
+            minimal = stay + 1
         for k in range(minimal):
             if scratch[k, 1]:
                 continue
