@@ -17,13 +17,8 @@ from alkahest.groebner.engine.limits import Limits
 from alkahest.groebner.engine.linear_algebra import LinearAlgebra
 from alkahest.groebner.engine.pairs import PairQueue
 from alkahest.groebner.engine.prepare import Generators, spans
-from alkahest.groebner.engine.symbolic import (
-    LOWER,
-    Seeds,
-    build_matrix,
-    pair_seeds,
-    rows_as_they_are,
-)
+from alkahest.groebner.engine.seeds import LOWER, Seeds, pair_seeds, rows_as_they_are
+from alkahest.groebner.engine.symbolic import build_matrix
 from alkahest.groebner.engine.trace import Trace
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ import numpy as np
 
 from alkahest.errors import SolverError
 from alkahest.groebner.engine.basis import Basis
+from alkahest.groebner.engine.earlier import EarlierRows
 from alkahest.groebner.engine.homogeneous import Target, homogenised
 from alkahest.groebner.engine.limits import Limits
 from alkahest.groebner.engine.linear_algebra import LinearAlgebra
@@ -32,14 +33,8 @@ from alkahest.groebner.engine.records import (
 )
 from alkahest.groebner.engine.reducers import Reducer, host_reducer
 from alkahest.groebner.engine.reduction import DenseTerms
-from alkahest.groebner.engine.symbolic import (
-    TAIL,
-    Seeds,
-    SymbolicMatrix,
-    build_matrix,
-    pair_seeds,
-    rows_as_they_are,
-)
+from alkahest.groebner.engine.seeds import TAIL, Seeds, pair_seeds, rows_as_they_are
+from alkahest.groebner.engine.symbolic import SymbolicMatrix, build_matrix
 from alkahest.groebner.engine.trace import TRACE_VERSION, Trace, TraceRound
 
 if TYPE_CHECKING:
@@ -182,6 +177,7 @@ class Run:
         coefficients = given.images(self.prime)
         pairs.update(basis, basis.append(given.words, coefficients, given.sizes, None))
         lacking = self._lacking(basis)
+        earlier = EarlierRows.none(self.layout)
         while pairs.count and lacking >= 0 and not _units(basis).any():
             degree, lcms, of = pairs.take_lowest()
             if degree < lacking:
@@ -196,7 +192,7 @@ class Run:
                 )
             )
             started = perf_counter()
-            matrix = self._matrix(basis, pair_seeds(basis, lcms, of))
+            matrix = self._matrix(basis, pair_seeds(basis, lcms, of), earlier)
             built = perf_counter()
             reduced, lower = self._echelon(matrix, basis)
             self._note(degree, len(of), matrix, reduced, started, built)
@@ -205,7 +201,9 @@ class Run:
                 self._record(matrix, basis, lower, reduced.leads, terms)
             words = matrix.columns[matrix.pivots :].take(terms.columns, axis=0)
             sugar = None if self.order.is_graded else degree
-            pairs.update(basis, basis.append(words, terms.values, terms.sizes, sugar))
+            first = basis.append(words, terms.values, terms.sizes, sugar)
+            pairs.update(basis, first)
+            earlier = EarlierRows.of_round(self.layout, matrix, first, terms.sizes, terms.columns)
             if len(terms.sizes):
                 lacking = self._lacking(basis)
         if self.target is not None:
@@ -214,14 +212,15 @@ class Run:
                     "E-SOLVE-014", f"the run ended without all elements of degree {lacking}"
                 )
             basis = self.target.dehomogenised(basis)
-        return self._finish(basis, len(given.words))
+            earlier = EarlierRows.none(self.layout)
+        return self._finish(basis, len(given.words), earlier)
 
     def _lacking(self, basis: Basis) -> int:
         """The least degree in which there may be new elements; -1 for none."""
         return 0 if self.target is None else self.target.lacking(basis)
 
-    def _matrix(self, basis: Basis, seeds: Seeds) -> SymbolicMatrix:
-        return build_matrix(basis, seeds, self.limits, self.algebra.threads)
+    def _matrix(self, basis: Basis, seeds: Seeds, earlier: EarlierRows) -> SymbolicMatrix:
+        return build_matrix(basis, seeds, self.limits, self.algebra.threads, earlier)
 
     def _echelon(
         self, matrix: SymbolicMatrix, basis: Basis
@@ -273,7 +272,7 @@ class Run:
         self.reports.append(report)
 
     def _finish(
-        self, basis: Basis, input_terms: int
+        self, basis: Basis, input_terms: int, earlier: EarlierRows
     ) -> tuple[EngineBasis, RunReport, Trace | None]:
         """Interreduce the minimal basis: leads stay, tails become normal forms."""
         unit = _units(basis)
@@ -282,7 +281,7 @@ class Run:
         packing = basis.layout
         active = basis.active[packing.descending(basis.active_leads)]
         started = perf_counter()
-        matrix = self._matrix(basis, rows_as_they_are(basis, active, TAIL))
+        matrix = self._matrix(basis, rows_as_they_are(basis, active, TAIL), earlier)
         built = perf_counter()
         tails = self.algebra.normal_forms(
             matrix, basis.coefficients, self.prime, self.limits.checkpoint, learning=self.record

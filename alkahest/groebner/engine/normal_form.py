@@ -26,7 +26,8 @@ from alkahest.groebner.engine.records import (
     integers_of,
 )
 from alkahest.groebner.engine.reduction import normal_forms
-from alkahest.groebner.engine.symbolic import LOWER, SymbolicMatrix, build_matrix, rows_as_they_are
+from alkahest.groebner.engine.seeds import LOWER, rows_as_they_are
+from alkahest.groebner.engine.symbolic import SymbolicMatrix, build_matrix
 
 
 @attrs.frozen(kw_only=True, eq=False)

@@ -1,9 +1,8 @@
 """Symbolic preprocessing: from critical pairs to the rows and columns of a matrix.
 
 A row is a multiple ``m * g`` of a basis element, stored as the pair (index of g, m) and the column
-numbers of its terms; its coefficients are those of g and are never copied. Columns are found by an
-open-addressing hash table. The hash of a monomial is linear in its words, and a slot holds the
-upper half of the hash beside the column number, so that most misses need no second look.
+numbers of its terms; its coefficients are those of g and are never copied. Columns are read off the
+rows of the round before where possible, and found by a hash table where not.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
@@ -16,117 +15,40 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
-from alkahest.groebner.engine._kernel import inlined, kernel
+from alkahest.groebner.engine._kernel import kernel
 from alkahest.groebner.engine.basis import Basis, grown
+from alkahest.groebner.engine.earlier import EarlierRows, complete, follow, located
+from alkahest.groebner.engine.hashing import empty_slots, enter, hashed, place_shift
 from alkahest.groebner.engine.lanes import first_divisor
 from alkahest.groebner.engine.limits import Limits
 from alkahest.groebner.engine.packing import ExponentOverflowError
+from alkahest.groebner.engine.seeds import PIVOT, TAIL, Seeds
 from alkahest.groebner.engine.threads import Team
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LOWER, PIVOT, TAIL = 0, 1, 2
-"""Kinds of rows: to be reduced; known pivot of its first column; to be reduced but for its lead."""
-
 _DONE, _MORE_ROWS, _MORE_ENTRIES, _MORE_COLUMNS, _OVERFLOW, _LOOK_UP = range(6)
 _ROWS, _EXPANDED, _ENTRIES, _COLUMNS, _EXAMINED, _LOOKED_UP = range(6)
 
-_BATCH = 1 << 16
+_BATCH = 1 << 18
 """Entries, at least, that several threads look up at once; fewer are left to one."""
-
-
-@inlined
-def _hash(words, i, salt):
-    h = np.uint64(0)
-    for w in range(salt.size):
-        h += words[i, w] * salt[w]
-    return h
-
-
-@inlined
-def _shift(slots):
-    """What takes a 32-bit hash to a place in the table: its upper bits."""
-    shift = np.uint64(32)
-    size = slots.size
-    while size > 1:
-        size >>= 1
-        shift -= np.uint64(1)
-    return shift
 
 
 @kernel("void(uint64[::1], uint64[:, ::1], int64, uint64[::1])")
 def _rehash(slots, columns, count, salt):
     """Enter the first ``count`` columns into an empty table."""
-    mask = np.uint64(slots.size - 1)
-    shift = _shift(slots)
+    shift = place_shift(slots)
     for c in range(count):
-        h = _hash(columns, c, salt) >> np.uint64(32)
-        at = h >> shift
-        while slots[at] != 0:
-            at = (at + np.uint64(1)) & mask
-        slots[at] = (h << np.uint64(32)) | np.uint64(c + 1)
-
-
-@kernel(
-    "void(uint64[:, ::1], int64[::1], int32[::1], uint8[::1], uint64[:, ::1], int64[::1],"
-    "int32[::1], uint64[:, ::1], uint64[::1], uint64[::1], int64, int64)"
-)
-def _look_up(
-    terms,
-    offsets,
-    row_of,
-    row_kind,
-    row_multiplier,
-    row_start,
-    entries,
-    columns,
-    slots,
-    salt,
-    first_row,
-    last_row,
-):
-    """Write the columns of rows' terms to ``entries``, -1 for those that are not in the table."""
-    words = salt.size
-    mask = np.uint64(slots.size - 1)
-    shift = _shift(slots)
-    monomial = np.empty((1, words), np.uint64)
-    for row in range(first_row, last_row):
-        g = row_of[row]
-        used = row_start[row]
-        first, second = row_multiplier[row, 0], row_multiplier[row, words - 1]
-        for t in range(offsets[g] + (1 if row_kind[row] == TAIL else 0), offsets[g + 1]):
-            low = terms[t, 0] + first
-            high = terms[t, words - 1] + second
-            h = low * salt[0]
-            if words == 2:
-                h += high * salt[1]
-            elif words > 2:
-                for w in range(words):
-                    monomial[0, w] = terms[t, w] + row_multiplier[row, w]
-                h = _hash(monomial, 0, salt)
-            h >>= np.uint64(32)
-            at = h >> shift
-            c = np.int64(-1)
-            while slots[at] != 0:
-                slot = slots[at]
-                if slot >> np.uint64(32) == h:
-                    c = np.int64(slot & np.uint64(0xFFFFFFFF)) - 1
-                    same = columns[c, 0] == low and columns[c, words - 1] == high
-                    for w in range(1, words - 1):
-                        same &= columns[c, w] == monomial[0, w]
-                    if same:
-                        break
-                    c = np.int64(-1)
-                at = (at + np.uint64(1)) & mask
-            entries[used] = c
-            used += 1
+        enter(slots, shift, hashed(columns, c, salt), c)
 
 
 @kernel(
     "int64(int64[::1], uint64[:, ::1], int64[::1], uint64[:, ::1], int32[::1], int32[::1],"
     "uint8[::1], uint64[:, ::1], int64[::1], int32[::1], int32[::1], uint64[:, ::1], uint64[::1],"
-    "uint64[::1], uint64[::1], int64)"
+    "uint64[::1], uint64[::1],"
+    "int32[::1], uint64[:, ::1], int64[::1], int32[::1], int32[::1], uint64[::1], uint64[:, ::1],"
+    "int32[:, ::1], int64[::1], int64, int64)"
 )
 def _close(
     state,
@@ -144,6 +66,16 @@ def _close(
     slots,
     salt,
     guard,
+    earlier_of,
+    earlier_multiplier,
+    earlier_start,
+    earlier_entries,
+    earlier_new,
+    earlier_slots,
+    factors,
+    followers,
+    variable_at,
+    bits,
     batch,
 ):
     """Expand rows, find a reducer for every new column, expand that; stops when nothing is new.
@@ -160,7 +92,7 @@ def _close(
     settled = max(looked_up, expanded)
     words = guard.size
     mask = np.uint64(slots.size - 1)
-    shift = _shift(slots)
+    shift = place_shift(slots)
     limit = min(columns.shape[0], slots.size // 2)
     status = _DONE
     while True:
@@ -195,6 +127,21 @@ def _close(
             row_start[expanded] = used
             first, second = row_multiplier[expanded, 0], row_multiplier[expanded, words - 1]
             known = expanded < looked_up
+            factor, places, origin = -1, earlier_entries, np.int64(0)
+            if known and complete(entries, used, stop - start):
+                used += stop - start
+                start = stop
+            else:
+                factor, places, origin = located(
+                    g, row_multiplier, expanded, earlier_of, earlier_multiplier, earlier_start,
+                    earlier_entries, earlier_new, earlier_slots, factors, variable_at, bits, salt,
+                )  # fmt: skip
+                origin -= offsets[g]
+            if factor >= 0 and not known:
+                known = True
+                if follow(entries, used, followers[factor], places, origin + start, stop - start):
+                    used += stop - start
+                    start = stop
             for t in range(start, stop):
                 if known and entries[used] >= 0:
                     used += 1
@@ -209,7 +156,7 @@ def _close(
                 else:
                     for w in range(words):
                         columns[ncolumns, w] = terms[t, w] + row_multiplier[expanded, w]
-                    h = _hash(columns, ncolumns, salt)
+                    h = hashed(columns, ncolumns, salt)
                 h >>= np.uint64(32)
                 at = h >> shift
                 while True:
@@ -234,6 +181,8 @@ def _close(
                             entries[used] = c
                             break
                     at = (at + np.uint64(1)) & mask
+                if factor >= 0:
+                    followers[factor, places[origin + t]] = entries[used] + 1
                 used += 1
             if kind == PIVOT:
                 pivot_row[entries[row_start[expanded]]] = expanded
@@ -280,21 +229,6 @@ def _renumber(entries, number, first, last):
 
 
 @attrs.frozen(kw_only=True, eq=False)
-class Seeds:
-    """Rows to start symbolic preprocessing with.
-
-    Attributes:
-        of: int32, indices of basis elements.
-        kind: uint8, ``LOWER``, ``PIVOT`` or ``TAIL``.
-        multiplier: packed monomials.
-    """
-
-    of: NDArray[np.int32]
-    kind: NDArray[np.uint8]
-    multiplier: NDArray[np.uint64]
-
-
-@attrs.frozen(kw_only=True, eq=False)
 class SymbolicMatrix:
     """Rows and columns of one round; see :mod:`~alkahest.groebner.engine.reduction`.
 
@@ -326,35 +260,12 @@ class SymbolicMatrix:
     lower: NDArray[np.int64]
 
 
-def pair_seeds(basis: Basis, lcms: NDArray[np.uint64], of: NDArray[np.int32]) -> Seeds:
-    """Both halves of each critical pair, each row once; the shortest of an lcm is its pivot."""
-    monomials = np.concatenate([lcms, lcms])
-    element = np.concatenate([of[:, 0], of[:, 1]])
-    order = np.lexsort((element, basis.lengths()[element], *monomials.T))
-    monomials, element = monomials[order], element[order]
-    new_lcm = np.ones(len(order), np.bool_)
-    new_lcm[1:] = (monomials[1:] != monomials[:-1]).any(axis=1)
-    new_row = new_lcm.copy()
-    new_row[1:] |= element[1:] != element[:-1]
-    monomials, element, new_lcm = monomials[new_row], element[new_row], new_lcm[new_row]
-    return Seeds(
-        of=element,
-        kind=np.where(new_lcm, PIVOT, LOWER).astype(np.uint8),
-        multiplier=monomials - basis.leads[element],
-    )
-
-
-def rows_as_they_are(basis: Basis, of: NDArray[np.int32], kind: int) -> Seeds:
-    """Basis elements themselves as rows of one kind."""
-    return Seeds(
-        of=of,
-        kind=np.full(len(of), kind, np.uint8),
-        multiplier=np.zeros((len(of), basis.layout.words), np.uint64),
-    )
-
-
 def build_matrix(
-    basis: Basis, seeds: Seeds, limits: Limits | None = None, threads: int = 1
+    basis: Basis,
+    seeds: Seeds,
+    limits: Limits | None = None,
+    threads: int = 1,
+    earlier: EarlierRows | None = None,
 ) -> SymbolicMatrix:
     """The matrix of the seeds and of every multiple of the basis that may be needed to reduce.
 
@@ -363,21 +274,26 @@ def build_matrix(
         seeds: rows to start with.
         limits: asked whenever an array has to grow; None for none.
         threads: that look up monomials side by side; the matrix is the same for any number.
+        earlier: rows of an earlier matrix of this basis, which make it faster; the matrix is the
+            same without.
 
     Raises:
         SolverError: E-SOLVE-012 at a limit.
         ExponentOverflowError: a monomial does not fit the basis' layout.
     """
     with Team(threads) as team:
-        return _matrix(basis, seeds, limits, team)
+        return _matrix(basis, seeds, limits, team, earlier or EarlierRows.none(basis.layout))
 
 
-def _matrix(basis: Basis, seeds: Seeds, limits: Limits | None, team: Team) -> SymbolicMatrix:
+def _matrix(
+    basis: Basis, seeds: Seeds, limits: Limits | None, team: Team, earlier: EarlierRows
+) -> SymbolicMatrix:
     layout = basis.layout
     lengths = basis.lengths()
     nseeds = len(seeds.of)
-    entry_guess = int(lengths[seeds.of].sum()) * 2 + 64
-    column_guess = max(1024, int(lengths[seeds.of].max(initial=1)) * 4)
+    entry_guess = max(int(lengths[seeds.of].sum()) * 2 + 64, len(earlier.entries) * 5 // 4)
+    longest = int(lengths[seeds.of].max(initial=1))
+    column_guess = max(1024, longest * 4, earlier.ncolumns * 5 // 4 + longest)
     state = np.array([nseeds, 0, 0, 0, 0, 0])
     row_of = grown(seeds.of, nseeds, 2 * nseeds + 64)
     row_kind = grown(seeds.kind, nseeds, len(row_of))
@@ -386,27 +302,36 @@ def _matrix(basis: Basis, seeds: Seeds, limits: Limits | None, team: Team) -> Sy
     entries = np.empty(entry_guess, np.int32)
     columns = np.empty((column_guess + 1, layout.words), np.uint64)
     pivot_row = np.empty(column_guess + 1, np.int32)
-    slots = np.zeros(1 << (2 * column_guess).bit_length(), np.uint64)
+    slots = empty_slots(column_guess)
+    factors = earlier.factors(layout)
+    followers = np.zeros((len(factors), earlier.ncolumns), np.int32)
+    reading = (
+        earlier.of, earlier.multiplier, earlier.start, earlier.entries, earlier.new,
+        earlier.slots(layout), factors, followers, layout.variable_at, layout.bits,
+    )  # fmt: skip
     batch = _BATCH if team.size > 1 else 0
     while True:
         status = _close(
             state, basis.words, basis.offsets, basis.divisors, basis.active, row_of, row_kind,
             row_multiplier, row_start, entries, pivot_row, columns, slots, layout.salt,
-            layout.guard, batch,
+            layout.guard, *reading, batch,
         )  # fmt: skip
         if status == _DONE:
             break
         if status == _OVERFLOW:
             raise ExponentOverflowError
         if status == _LOOK_UP:
-            look_up = partial(
-                _look_up, basis.words, basis.offsets, row_of, row_kind, row_multiplier, row_start,
-                entries, columns, slots, layout.salt,
+            # Imported here because compiling takes time that a run with one thread need not spend.
+            from alkahest.groebner.engine.look_up import look_up
+
+            work = partial(
+                look_up, basis.words, basis.offsets, row_of, row_kind, row_multiplier, row_start,
+                entries, columns, slots, layout.salt, *reading,
             )  # fmt: skip
             first, last = int(state[_EXPANDED]), int(state[_LOOKED_UP])
             starts = row_start[first : last + 1]
             bounds = starts[0] + np.array(team.split(int(starts[-1] - starts[0])))
-            team.each(look_up, (first + np.searchsorted(starts, bounds)).tolist())
+            team.each(work, (first + np.searchsorted(starts, bounds)).tolist())
             continue
         if limits is not None:
             limits.checkpoint()
@@ -425,7 +350,7 @@ def _matrix(basis: Basis, seeds: Seeds, limits: Limits | None, team: Team) -> Sy
             needed = max(2 * ncolumns, ncolumns + longest) + 1
             columns = grown(columns, ncolumns, needed)
             pivot_row = grown(pivot_row, ncolumns, len(columns))
-            slots = np.zeros(1 << (2 * len(columns)).bit_length(), np.uint64)
+            slots = empty_slots(len(columns))
             _rehash(slots, columns, ncolumns, layout.salt)
     nrows, used, ncolumns = int(state[_ROWS]), int(state[_ENTRIES]), int(state[_COLUMNS])
     pivot_row, columns = pivot_row[:ncolumns], columns[:ncolumns]

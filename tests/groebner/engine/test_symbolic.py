@@ -1,10 +1,10 @@
-"""Matrices do not depend on how many threads look monomials up."""
+"""Matrices depend neither on how many threads look monomials up nor on the rows of earlier ones."""
 
 import pytest
 from polysystems import dictionaries, named, system
 from tracing import equal
 
-from alkahest.groebner.engine import f4, linear_algebra, symbolic, threads
+from alkahest.groebner.engine import earlier, f4, linear_algebra, symbolic, threads
 from alkahest.groebner.engine.packing import layout
 from alkahest.groebner.engine.records import LARGEST_PRIME, MonomialOrder
 from alkahest.groebner.engine.reducers import host_reducer
@@ -12,7 +12,8 @@ from alkahest.groebner.engine.reducers import host_reducer
 
 @pytest.fixture
 def eager(monkeypatch):
-    """Let a few entries be worth a look-up by several threads, which is counted."""
+    """Let a few entries be worth earlier rows and several threads, whose use is counted."""
+    monkeypatch.setattr(earlier, "_WORTH", 1)
     monkeypatch.setattr(symbolic, "_BATCH", 16)
     monkeypatch.setattr(threads, "_SHARE", 4)
     calls, team = [], threads.Team.each
@@ -27,16 +28,18 @@ def eager(monkeypatch):
 
 @pytest.mark.parametrize("bits", [8, 16, 32])
 @pytest.mark.parametrize("name", ["katsura-5", "noon-4", "cyclic-5"])
-def test_every_matrix_of_a_run_is_the_same_for_any_number_of_threads(
+def test_every_matrix_of_a_run_is_the_same_for_any_number_of_threads_and_without_earlier_rows(
     monkeypatch, eager, name, bits
 ):
     polynomials, n = named(name)
     given, order = system(polynomials, n), MonomialOrder.grevlex(n)
     build = symbolic.build_matrix
 
-    def compared(basis, seeds, limits, count):
-        one = build(basis, seeds, limits, 1)
-        assert all(equal(one, build(basis, seeds, limits, many)) for many in (2, 3, 16))
+    def compared(basis, seeds, limits, count, rows):
+        one = build(basis, seeds, limits)
+        for many in (1, 2, 3, 16):
+            assert equal(one, build(basis, seeds, limits, many, rows))
+        assert equal(one, build(basis, seeds, limits, 3))
         return one
 
     monkeypatch.setattr(f4, "build_matrix", compared)
