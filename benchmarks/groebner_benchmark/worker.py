@@ -17,6 +17,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+# Also where Python does not put a script's folder on the path (PYTHONSAFEPATH).
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
 from systems import Polynomial, msolve_text, system
 
 Engine = Callable[..., Callable[[], str]]

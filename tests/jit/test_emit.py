@@ -13,6 +13,7 @@ from kernels import build
 from alkahest.backends.cpu.jit.emit import LARGE, emit_kernel
 from alkahest.backends.cpu.jit.host import HostTarget
 from alkahest.backends.cpu.jit.rows import LOWERINGS
+from alkahest.backends.cpu.jit.writer import MANY
 from alkahest.backends.cpu.reference import ReferenceEvaluator
 from alkahest.ops import OPS, Signature
 from alkahest.plugin import Batch
@@ -145,6 +146,26 @@ def test_large_programs_are_cut_and_compute_the_same(dtype: str, copies: int) ->
     reference = ReferenceEvaluator(large).evaluate(Batch(columns=tuple(columns), n=70)).outputs
     for found, want in zip(kernel(*columns), reference, strict=True):
         np.testing.assert_allclose(found, want, rtol=1e-6 if dtype == "float32" else 1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+@pytest.mark.parametrize("inputs", [MANY - 1, MANY, 200])
+def test_many_columns_are_fetched_ahead_and_only_once(inputs: int, dtype: str) -> None:
+    names = tuple(f"x{k}" for k in range(inputs))
+    code = [Instruction("add", (0, 1))]
+    # Every column twice, in pieces where there are many.
+    code += [Instruction("add", (inputs + k, k % inputs)) for k in range(2 * inputs)]
+    total = Program(
+        dtype=dtype, inputs=names, constants=(), code=tuple(code), outputs=(inputs + 2 * inputs,)
+    )
+    kernel = build(total, accuracy="strict", interleave=1, scalars=frozenset({1}))
+    fetches = kernel.code.ir.count("  call void @llvm.prefetch")
+    assert fetches == (inputs - 1 if inputs >= MANY else 0)
+    assert ("@piece.1(" in kernel.code.ir) == (inputs == 200)
+    columns = [np.arange(37, dtype=dtype) + k for k in range(inputs)]
+    columns[1] = columns[1][:1]
+    (found,) = kernel(*columns)
+    np.testing.assert_allclose(found, columns[0] + columns[1] + 2 * sum(columns), rtol=1e-5)
 
 
 def test_vectors_of_a_long_chain_overlap_even_where_it_is_cut() -> None:

@@ -131,6 +131,14 @@ class Lanes:
             results.append(name)
         return tuple(results)
 
+    def fetch(self, addresses: Value, ahead: int) -> None:
+        """Have memory that is read soon brought into the cache, ``ahead`` bytes behind addresses."""
+        name = "llvm.prefetch.p0"
+        self.symbols.declarations[name] = f"declare void @{name}(ptr, i32, i32, i32)"
+        for place in self.each(f"getelementptr i8, ptr %s, i64 {ahead}", addresses):
+            # To read, into all levels, data.
+            self.line(f"  call void @{name}(ptr {place}, i32 0, i32 3, i32 1)")
+
     def op(self, opcode: str, a: Value, b: Value) -> Value:
         """An instruction on two vectors of numbers."""
         return self._side_by_side(self.each(f"{opcode} {self.type} %s, %s", a, b))

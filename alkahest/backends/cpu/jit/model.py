@@ -115,7 +115,10 @@ COSTS: Mapping[str, Cost] = MappingProxyType(
 _LONG, _LONGEST = 1500, 80_000
 """Instructions that take long to compile, and more than are written for the sake of overlapping."""
 
-_SPILL = 3.0
+_LONG_WIDE = 1000
+"""The same with AVX-512, where less is gained: constants come with the instruction that needs them."""
+
+_SPILL = 2.5
 """Cycles for a value that has no register."""
 
 _PRODUCTS = {2: Cost(1, 4), 3: Cost(2, 8), 4: Cost(2, 8)}
@@ -162,10 +165,11 @@ class Estimate:
     def interleave(self) -> int:
         """Vectors to compute together; more of them only where that pays, also for the compiler."""
         best = 1
+        long = _LONG_WIDE if self.vectors.bits == WIDE.bits else _LONG
         for copies in (2, 4):
             if copies * self.instructions > _LONGEST:
                 break
-            enough = 0.95 if copies * self.instructions < _LONG else 0.7
+            enough = 0.94 if copies * self.instructions < long else 0.7
             if self.cycles(copies) < enough * self.cycles(best):
                 best = copies
         return best

@@ -22,6 +22,12 @@ EARLY = 12
 FEW = 8
 """Outputs, at most, that are written when everything is computed; more are written as they come."""
 
+MANY = 24
+"""Inputs from which on they are fetched ahead: more streams than processors follow by themselves."""
+
+AHEAD = 512
+"""Bytes between what is fetched and what is read."""
+
 PORTION = 128
 """Inputs that a piece keeps, or outputs that it writes, at most."""
 
@@ -36,6 +42,7 @@ class Frame:
         width, copies, scalar: of :class:`~alkahest.backends.cpu.jit.lanes.Lanes`.
         symbols: of the module.
         undivided: quotients and roots for :mod:`alkahest.backends.cpu.jit.division`.
+        fetched: columns that are fetched ahead already.
     """
 
     def __init__(
@@ -52,6 +59,7 @@ class Frame:
         self.width, self.copies, self.scalar = lanes
         self.inputs = len(columns) - len(found.outputs)
         self.pair = len(found.program.inputs) // self.inputs if self.inputs else 1
+        self.fetched: set[int] = set()
 
     @property
     def program(self) -> Program:
@@ -157,13 +165,16 @@ class Body:
         align = column.size // pair
         if column.is_scalar:
             self._spread(position, align)
-        elif pair == 1:
-            self.values[number] = lanes.each(
-                f"load {lanes.type}, ptr %s, align {align}", self._addresses(position)
-            )
+            return
+        addresses = self._addresses(position)
+        if self.frame.inputs >= MANY and position not in self.frame.fetched:
+            self.frame.fetched.add(position)
+            lanes.fetch(addresses, AHEAD)
+        if pair == 1:
+            self.values[number] = lanes.each(f"load {lanes.type}, ptr %s, align {align}", addresses)
         else:
             kind = f"<{2 * lanes.width} x {lanes.scalar}>"
-            both = lanes.each(f"load {kind}, ptr %s, align {align}", self._addresses(position))
+            both = lanes.each(f"load {kind}, ptr %s, align {align}", addresses)
             for part in range(2):
                 order = ", ".join(f"i32 {2 * lane + part}" for lane in range(lanes.width))
                 self.values[2 * position + part] = lanes.each(
