@@ -116,7 +116,7 @@ def test_pickles_keep_accuracy_and_tier() -> None:
         ({"unroll": 4}, "no option 'unroll'"),
         ({"accuracy": "sloppy"}, "accuracy='sloppy'"),
         ({"tier": 1}, "tier=1"),
-        ({"target": "z80"}, "z80"),
+        ({"target": "z80"}, "target='z80'"),
     ],
 )
 def test_unknown_options_and_targets_are_refused(choices: Any, shown: str) -> None:

@@ -41,7 +41,7 @@ def test_narrowed_vectors_are_never_wider_than_there_are() -> None:
 
 @pytest.mark.parametrize("wanted", ["pentium", "native/64", "x86-64-v9"])
 def test_a_text_that_names_no_target_is_refused(wanted: str) -> None:
-    with pytest.raises(InputError, match=r"E-INPUT-011.*names no target"):
+    with pytest.raises(InputError, match=rf"E-INPUT-011\] target='{wanted}' names no target"):
         LINUX.narrowed(wanted)
 
 
@@ -58,5 +58,8 @@ def test_other_widths_are_refused() -> None:
 def test_the_environment_replaces_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENVIRONMENT, "native/128")
     assert HostTarget.detect().vector_bits == 128
+    monkeypatch.setenv(ENVIRONMENT, "native/64")
+    with pytest.raises(InputError, match=f"{ENVIRONMENT}='native/64' names no target"):
+        HostTarget.detect()
     monkeypatch.delenv(ENVIRONMENT)
     assert HostTarget.detect().vector_bits >= 128

@@ -78,10 +78,14 @@ class HostTarget:
         features = llvm.get_host_cpu_features()
         native = cls(triple, llvm.get_host_cpu_name(), features.flatten(), _widest(features))
         wanted = os.environ.get(ENVIRONMENT, "").strip()
-        return native if not wanted else native.narrowed(wanted)
+        return native if not wanted else native.narrowed(wanted, ENVIRONMENT)
 
-    def narrowed(self, wanted: str) -> HostTarget:
+    def narrowed(self, wanted: str, said: str = "target") -> HostTarget:
         """This target, or a level of its architecture, as :data:`ENVIRONMENT` writes it.
+
+        Args:
+            wanted: the text.
+            said: where it was written, for the message.
 
         Raises:
             InputError: E-INPUT-011, the text names no target.
@@ -91,7 +95,7 @@ class HostTarget:
         if (name != "native" and name not in levels) or (bits and bits not in map(str, WIDTHS)):
             raise InputError(
                 "E-INPUT-011",
-                f"{ENVIRONMENT}={wanted!r} names no target for {self.triple}",
+                f"{said}={wanted!r} names no target for {self.triple}",
                 remediation=f"Use one of {', '.join(['native', *levels])}, then /128, /256 or /512"
                 " for narrower vectors.",
             )
