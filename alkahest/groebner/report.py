@@ -108,6 +108,7 @@ class Report:
         lines = [
             f"{self.certainty}; {self.total_seconds:.3g} s; linear algebra by {self.run.reducer}; "
             f"{len(self.primes)} primes, {len(self.dropped)} unlucky",
+            *self._on_devices(),
             "degree  pairs      rows   columns    nonzeros    new   symbolic  reduction",
         ]
         lines += [
@@ -116,6 +117,17 @@ class Report:
             for r in self.rounds
         ]
         return "\n".join(lines)
+
+    def _on_devices(self) -> list[str]:
+        """Lines about the device, where one was asked for."""
+        if self.requested_device is None:
+            return []
+        counts = (
+            f"device={self.requested_device!r}: {self.reductions_on_gpu} reductions on a GPU, "
+            f"{self.reductions_on_cpu} by the processor instead, {self.planned_on_cpu} by plan"
+        )
+        failed = f"first failure: {self.first_gpu_error}" if self.first_gpu_error else ""
+        return [line for line in (counts, self.choice, failed) if line]
 
 
 __all__ = ["Report"]

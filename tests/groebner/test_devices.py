@@ -128,3 +128,13 @@ def test_what_a_gpu_failed_at_is_reported_with_its_words(plug):
     basis = GroebnerBasis.compute(SYSTEM, "x y z", field=GF(65521), device="cuda", fallback="cpu")
     assert basis.report.first_gpu_error == "[E-CUDA-006] the launch failed"
     assert basis.report.device_name == "pretended"
+    shown = str(basis.report).splitlines()
+    assert shown[1].startswith("device='cuda': 1 reductions on a GPU, ")
+    assert shown[2] == "first failure: [E-CUDA-006] the launch failed"
+
+
+def test_the_text_of_a_report_says_why_the_processor_was_chosen_and_nothing_of_devices_else(plug):
+    plug(None)
+    chosen = str(GroebnerBasis.compute(SYSTEM, "x y z", device="auto").report)
+    assert "\nno plugin here reduces matrices on a GPU\n" in chosen
+    assert "device" not in str(GroebnerBasis.compute(SYSTEM, "x y z").report)
