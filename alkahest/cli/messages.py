@@ -37,6 +37,8 @@ _USAGE_CODES = {
     "E-JIT-006",
     "E-JIT-009",
     "E-JIT-010",
+    "E-SOLVE-007",
+    "E-SOLVE-008",
 }
 
 

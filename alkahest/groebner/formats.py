@@ -23,6 +23,7 @@ from alkahest.errors import AlkahestError, IoError, SolverError
 from alkahest.expr import ExprPool, parse
 from alkahest.groebner.basis import GroebnerBasis
 from alkahest.groebner.fields import GF, QQ, Field
+from alkahest.groebner.reading import labelled
 from alkahest.groebner.text import number_text, text_of
 
 _DIRECTIVE = re.compile(r"#\s*(vars|field|order)\s*:\s*(.*?)\s*")
@@ -53,12 +54,11 @@ class System:
         if self.variables is not None:
             return self.variables
         pool = ExprPool()
-        free = {
-            str(symbol.value)
-            for text in self.polynomials
-            if isinstance(text, str)
-            for symbol in parse(text, pool).free_symbols
-        }
+        free: set[str] = set()
+        for place, text in enumerate(self.polynomials, 1):
+            if isinstance(text, str):
+                with labelled(f"polynomial {place}"):
+                    free.update(str(symbol.value) for symbol in parse(text, pool).free_symbols)
         return tuple(sorted(free, key=_natural))
 
 

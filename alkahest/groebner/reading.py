@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from alkahest.errors import InputTypeError, ParseError, PoolError, SolverError
+from alkahest.errors import AlkahestError, InputTypeError, PoolError, SolverError
 from alkahest.expr import Expr, ExprPool, parse
 from alkahest.expr.numbers import payload
 from alkahest.expr.walk import postorder
@@ -53,18 +54,23 @@ def read(
         ParseError: for a text that is no expression.
         InputTypeError: E-INPUT-008 for anything else.
     """
-    try:
+    with labelled(label):
         return _coerced(_read(source, ring, exact_floats), ring.field)
-    except (SolverError, PoolError) as error:
+
+
+@contextmanager
+def labelled(label: str) -> Iterator[None]:
+    """Begin the messages of what is raised within by ``label``, if it is not empty."""
+    try:
+        yield
+    except AlkahestError as error:
         if not label:
             raise
         raise type(error)(
-            error.code, f"{label}: {error.message}", remediation=error.remediation
-        ) from None
-    except ParseError as error:
-        message = f"{label}: {error.message}" if label else error.message
-        raise ParseError(
-            error.code, message, remediation=error.remediation, span=error.span
+            error.code,
+            f"{label}: {error.message}",
+            remediation=error.remediation,
+            span=error.span,
         ) from None
 
 

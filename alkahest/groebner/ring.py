@@ -150,9 +150,17 @@ def exponent_tuple(exponents: Any, n: int) -> Exponents:
     except TypeError:
         checked = ()
     if len(checked) != n:
-        raise InputTypeError("E-INPUT-008", f"{exponents!r} are not the exponents of {n} variables")
+        raise InputTypeError(
+            "E-INPUT-008",
+            f"{exponents!r} are not the exponents of {n} variables",
+            remediation="Give one integer for each variable, in their order.",
+        )
     if any(exponent < 0 for exponent in checked):
-        raise SolverError("E-SOLVE-001", f"exponents {checked}: a negative power")
+        raise SolverError(
+            "E-SOLVE-001",
+            f"exponents {checked}: a negative power",
+            remediation="Multiply the polynomial by the variable, or make its reciprocal a variable.",
+        )
     check_degree(sum(checked))
     return checked
 

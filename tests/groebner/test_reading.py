@@ -137,6 +137,20 @@ def test_variables_of_every_kind_are_read_and_checked():
             GbPoly(1, variables)
 
 
+@pytest.mark.parametrize(
+    ("source", "error", "said"),
+    [
+        ({(1,): 1}, InputTypeError, r"\(1,\) are not the exponents of 2 variables"),
+        ({(1, 0): "one"}, InputTypeError, "coefficient one is no number"),
+        ({(1, -1): 1}, SolverError, r"exponents \(1, -1\): a negative power"),
+        (object, InputTypeError, "is no polynomial"),
+    ],
+)
+def test_whatever_is_wrong_about_data_the_polynomial_is_named(source, error, said):
+    with pytest.raises(error, match=f"polynomial 2: .*{said}"):
+        GroebnerBasis.compute(["x", source], "x y")
+
+
 def test_pools_do_not_mix():
     one, other = ak.ExprPool(), ak.ExprPool()
     x = one.symbol("x")

@@ -15,6 +15,7 @@ from alkahest.errors import (
     IoError,
     ParseError,
     PluginLoadWarning,
+    SolverError,
 )
 
 
@@ -26,6 +27,7 @@ from alkahest.errors import (
         (CodegenError("E-JIT-009", ""), 2),
         (CodegenError("E-JIT-010", ""), 2),
         (CudaError("E-CUDA-002", ""), 2),
+        (SolverError("E-SOLVE-008", ""), 2),
         (CodegenError("E-JIT-004", ""), 1),
         (CudaError("E-CUDA-003", ""), 1),
         (InputError("E-INPUT-002", ""), 1),
