@@ -305,8 +305,8 @@ CODES: dict[str, ErrorCode] = {
     "E-SOLVE-006": ErrorCode(
         SolverError,
         "a coefficient that is not exact",
-        "Write decimals as ratios, or pass exact_floats=True (--exact-floats on the command line) to take "
-        "floats as the decimals they print as.",
+        "Write decimals as ratios. GbPoly, GroebnerBasis.compute, solve and triangularize also take "
+        "exact_floats=True (on the command line --exact-floats), for the decimals that floats print as.",
     ),
     "E-SOLVE-007": ErrorCode(
         SolverError,

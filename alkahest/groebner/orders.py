@@ -88,7 +88,8 @@ def order_of(text: object, n: int) -> Order:
     match = _FORM.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise _unknown(text, (*NAMES, "elimination", "block", "weights"))
-    kind, listed = match[1], match[2]
+    name = kind = match[1]
+    listed = match[2]
     numbers = tuple(int(part) for part in (listed or "").replace(",", " ").split())
     if kind in NAMES and listed is None:
         return Order(kind, (), n)
@@ -99,14 +100,15 @@ def order_of(text: object, n: int) -> Order:
         return Order(kind, numbers, n) if len(numbers) > 1 else Order("grevlex", (), n)
     if kind == "weights" and len(numbers) == n and min(numbers) > 0 and max(numbers) < 2**31:
         return Order(kind, numbers, n)
-    if kind in ("elimination", "block", "weights"):
-        wanted = (
-            "one number from 1 to 2147483647 per variable" if kind == "weights" else "block sizes"
-        )
+    wanted = {
+        "elimination": f"how many variables to eliminate, from 1 to {n}",
+        "block": f"block sizes from 1 that add up to {n}",
+        "weights": "one number from 1 to 2147483647 per variable",
+    }
+    if name in wanted:
         raise SolverError(
             "E-SOLVE-008",
-            f"order {text!r} does not fit {n} variables: {kind} takes {wanted}"
-            + ("" if kind == "weights" else f" from 1 that add up to {n}"),
+            f"order {text!r} does not fit {n} variables: {name} takes {wanted[name]}",
             remediation="For instance elimination(1), block(2, 3) or weights(1, 2, 3).",
         )
     raise _unknown(text, (*NAMES, "elimination", "block", "weights"))

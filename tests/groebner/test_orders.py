@@ -62,6 +62,21 @@ def test_an_unknown_order_and_numbers_that_do_not_fit_are_errors(name: object) -
     assert caught.value.code == "E-SOLVE-008"
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("elimination(4)", "elimination takes how many variables to eliminate, from 1 to 3"),
+        ("block(1, 1)", "block takes block sizes from 1 that add up to 3"),
+        ("weights(1, 2)", "weights takes one number from 1 to 2147483647 per variable"),
+    ],
+)
+def test_numbers_that_do_not_fit_are_explained_in_the_order_s_own_terms(
+    name: str, said: str
+) -> None:
+    with pytest.raises(SolverError, match=f"does not fit 3 variables: {said}"):
+        order_of(name, 3)
+
+
 def test_a_near_miss_is_named() -> None:
     with pytest.raises(SolverError, match="did you mean 'grevlex'"):
         order_of("grevlx", 2)
