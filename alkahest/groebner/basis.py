@@ -93,9 +93,9 @@ class GroebnerBasis(Sequence[GbPoly]):
         Raises:
             SolverError: E-SOLVE-001, 005, 006, 007, 009, 013, 015 for polynomials that cannot be
                 read, naming polynomial and term; 003 for none; 008 for an unknown order; 010 where
-                a GPU failed; 011 to 014 from the run.
-            CudaError: E-CUDA-003 where ``device`` asks for a GPU that is not here, E-CUDA-004 for
-                a field that no GPU computes over.
+                a GPU failed, or was given matrices over ``GF(2)``; 011 to 014 from the run.
+            CudaError: E-CUDA-003 where ``device`` asks for a GPU that is not here, E-CUDA-004 there
+                for a prime of more than 31 bits.
             InputError, InputTypeError, PoolError, ParseError: arguments that cannot be meant.
         """
         settings = Settings(

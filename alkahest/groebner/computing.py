@@ -38,9 +38,9 @@ def reduced_basis(
         graded: the basis of the same ideal under grevlex, where it is known.
 
     Raises:
-        SolverError: E-SOLVE-010 to 014 from the run itself.
-        CudaError: E-CUDA-003 for a GPU that is not here, E-CUDA-004 for a field that no GPU
-            computes over.
+        SolverError: E-SOLVE-010 to 014 from the run itself; 010 for ``GF(2)`` on a GPU, too.
+        CudaError: E-CUDA-003 for a GPU that is not here, E-CUDA-004 there for a prime of more than
+            31 bits.
     """
     reducer = settings.reducer()
     if device_ordinal(settings.device) is not None and is_large(ring.field):
