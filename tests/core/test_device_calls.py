@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 from arithmetic import Arithmetic
 from devicebackend import Adder, DeviceMemory
-from fakearrays import Interface, JaxArray, NumbaArray, Producer, TorchTensor, on_device
+from fakearrays import (
+    CoreView,
+    Interface,
+    JaxArray,
+    NumbaArray,
+    Producer,
+    TorchTensor,
+    on_device,
+)
 from refusals import refused
 
 from alkahest.compiled import CompiledFn, compile_expr, numpy_eval
@@ -66,6 +74,16 @@ def test_arrays_of_jax_are_handed_memory_of_the_backend(plugin, weigh) -> None:
     assert type(result) is JaxArray
     assert np.array_equal(result.source.values, XS + 2 * YS)
     assert pointers(plugin)[:2] == [address(XS), address(YS)]
+
+
+def test_views_of_cuda_core_are_handed_memory_of_the_backend(plugin, weigh) -> None:
+    xs, ys = CoreView(XS), CoreView(np.repeat(YS, 2)[::2])
+    with fakearrays.installed(fakearrays.cuda_core()):
+        result = weigh.call_batch([xs, ys])
+    assert type(result) is CoreView
+    assert np.array_equal(result.source.values, XS + 2 * YS)
+    assert pointers(plugin)[:2] == [xs.ptr, ys.ptr]
+    assert [column.strides for column in plugin.queued[-1].columns] == [(8,), (16,)]
 
 
 def test_arrays_of_numba_are_handed_memory_of_the_backend(plugin, weigh) -> None:

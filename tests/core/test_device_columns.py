@@ -9,7 +9,7 @@ import fakearrays
 import numpy as np
 import pytest
 from devicebackend import Adder
-from fakearrays import Interface, JaxArray, Producer, TorchTensor
+from fakearrays import CoreBuffer, Interface, JaxArray, Producer, TorchTensor
 from refusals import refused
 
 from alkahest.compiled import CompiledFn, compile_expr
@@ -93,6 +93,16 @@ def test_tensors_that_are_not_plain_memory_are_refused(weigh, torch, change, wor
     vars(tensor).update(change)
     with refused("E-INPUT-003", "column 0 ('x')", words):
         weigh(tensor, 1.0)
+
+
+def test_bytes_of_cuda_core_are_not_taken_for_small_integers(plugin, weigh) -> None:
+    memory = CoreBuffer(XS.view(np.int8))
+    with (
+        fakearrays.installed(fakearrays.cuda_core()),
+        refused("E-INPUT-003", "column 0 ('x'): Buffer", "StridedMemoryView.from_buffer"),
+    ):
+        weigh.call_batch([memory, Producer(YS)])
+    assert plugin.queued == []
 
 
 def test_numbers_wider_than_a_device_has_are_refused_whatever_the_casting(plugin) -> None:

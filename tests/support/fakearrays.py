@@ -254,7 +254,7 @@ def torch() -> ModuleType:
     return module
 
 
-# JAX, numba
+# JAX, numba, cuda.core
 
 
 class JaxArray(Producer):
@@ -298,6 +298,38 @@ def numba() -> ModuleType:
         return made
 
     module.cuda = SimpleNamespace(gpus=Current(), from_cuda_array_interface=from_interface)
+    return module
+
+
+class CoreView(Producer):
+    """``cuda.core.utils.StridedMemoryView``; its strides count elements, None where contiguous."""
+
+    def __init__(self, values: Any, device: int = 0, readonly: bool = False) -> None:
+        super().__init__(values, device=device)
+        steps = tuple(step // self.values.itemsize for step in self.values.strides)
+        self.ptr, self.device_id = self.values.ctypes.data, device
+        self.shape, self.dtype, self.readonly = self.values.shape, self.values.dtype, readonly
+        self.strides = None if self.values.flags.c_contiguous else steps
+
+
+class CoreBuffer(Producer):
+    """``cuda.core.Buffer``: bytes, which DLPack exports as int8."""
+
+
+def cuda_core() -> ModuleType:
+    """A module ``cuda.core.utils``; views made of arrays keep what they were made of."""
+    module = ModuleType("cuda.core.utils")
+    CoreView.__module__, CoreView.__name__ = "cuda.core._memoryview", "StridedMemoryView"
+    CoreBuffer.__module__, CoreBuffer.__name__ = "cuda.core._memory._buffer", "Buffer"
+
+    def from_any_interface(array: Any, stream_ptr: int) -> CoreView:
+        assert stream_ptr == -1
+        made = CoreView(np.empty(array.__cuda_array_interface__["shape"]))
+        made.source = array
+        return made
+
+    CoreView.from_any_interface = staticmethod(from_any_interface)
+    module.StridedMemoryView = CoreView
     return module
 
 
