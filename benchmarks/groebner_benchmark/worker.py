@@ -10,17 +10,21 @@ GROEBNER_BENCHMARK_UNWRITTEN is set.
 
 from __future__ import annotations
 
+import importlib
 import json
+import math
 import os
 import sys
 import time
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 # Also where Python does not put a script's folder on the path (PYTHONSAFEPATH).
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from systems import Polynomial, msolve_text, system
+from systems import Polynomial, msolve_text, system, text_of
 
 Engine = Callable[..., Callable[[], str]]
 """Polynomials, names, characteristic -> basis as text; the computation is done when called."""
@@ -69,7 +73,28 @@ def flint(polynomials: list[Polynomial], names: list[str], p: int) -> Callable[[
     return lambda: ",".join(str(q) for q in basis)
 
 
-ENGINES: dict[str, Engine] = {e.__name__: e for e in (alkahest, sympy, grobx, flint)}
+def published(polynomials: list[Polynomial], names: list[str], p: int) -> Callable[[], str]:
+    """The published package of our name, which computes over the rationals only."""
+    library: Any = importlib.import_module("alkahest")
+    pool = library.ExprPool()
+    symbols = [pool.symbol(name) for name in names]
+
+    def term(exponents: tuple[int, ...], coefficient: int) -> Any:
+        factors = [x**e for x, e in zip(symbols, exponents, strict=True) if e]
+        return math.prod(factors, start=pool.integer(coefficient))
+
+    given = [sum((term(*t) for t in q.items()), start=pool.integer(0)) for q in polynomials]
+    basis = library.GroebnerBasis.compute(given, symbols, order="grevlex")
+
+    def text(q: Any) -> str:
+        terms = {e: Fraction(c) for e, c in q.terms()}
+        scale = math.lcm(*(c.denominator for c in terms.values()))
+        return text_of({e: int(c * scale) for e, c in terms.items()}, names)
+
+    return lambda: ",".join(map(text, basis))
+
+
+ENGINES: dict[str, Engine] = {e.__name__: e for e in (alkahest, sympy, grobx, flint, published)}
 
 
 def main(engine: str, name: str, characteristic: str, out: str, *device: str) -> None:
