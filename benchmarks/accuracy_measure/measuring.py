@@ -82,6 +82,8 @@ def evaluators(backend: str, case: Case, modes: Iterable[str]) -> dict[str, Call
             from alkahest._plugins import calls
 
             options = {"accuracy": mode} if mode else {}
+            if backend == "cpu-jit":
+                options["tier"] = "compiled"  # and not the reference for the first few calls
             artifact = calls.codegen(backend, program, None, options)
             evaluator = calls.make_evaluator(backend, artifact, None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from alkahest.backends.cpu.jit import bounds as compiled
 from alkahest.backends.nvptx import accuracy, bounds
 from alkahest.backends.nvptx.bounds import WHOLE, Bound, Documented, Part
 from alkahest.ops import OPS, Exactness
@@ -57,6 +58,34 @@ class _Table:
         return None
 
 
+class _Compiled(_Table):
+    """Compiled code on a CPU: a bound for each mode where operations are not rounded correctly."""
+
+    modes: tuple[str, ...] = accuracy.MODES
+
+    def promised(
+        self, op: str, dtype: str, mode: str, part: str, parameter: int | None
+    ) -> Bound | None:
+        of_table = super().promised(op, dtype, mode, part, parameter)
+        known = compiled.BOUNDS.get(op)
+        if known is None or of_table is None or part in bounds.CANCELLING:
+            return of_table
+        ulp, per_power = known[mode].ulp, known[mode].per_power
+        if parameter is not None and per_power:
+            # What the mode gives up beyond that exponent is not promised.
+            return Bound(ulp, per_power=True) if abs(parameter) <= _LARGEST_POWER else None
+        if parameter is not None and abs(parameter) > _LARGEST_PRODUCT:
+            ulp = _BEYOND_PRODUCTS[mode]
+        return Bound(ulp, scale=of_table.scale)
+
+
+_LARGEST_PRODUCT, _LARGEST_POWER = 4, 1024
+_BEYOND_PRODUCTS = {"strict": 1.0, "default": 2.0}
+"""The remarks of the CPU's table about integer powers."""
+
+
 def of(backend: str) -> Promises:
     """The promises of a backend."""
-    return _Nvptx() if backend in ("nvptx", EMULATED) else _Table()
+    if backend in ("nvptx", EMULATED):
+        return _Nvptx()
+    return _Compiled() if backend == "cpu-jit" else _Table()

@@ -48,9 +48,11 @@ def y0(b: Lanes, x: Value) -> Value:
 
 def y1(b: Lanes, x: Value) -> Value:
     """-inf at 0, nan below, 0 at inf."""
-    pole = b.div(b.constant(1.0), x)
-    product = b.fma(only(b, _LOG, x), _near(b, "j1", table.J1, x), b.neg(pole))
-    near = b.fma(product, b.constant(_TWO_OVER_PI), _near(b, "g1", table.G1, x))
+    # Halves, since 1/x may overflow where the value does not.
+    pole = b.div(b.constant(0.5), x)
+    factor = b.mul(_near(b, "j1", table.J1, x), b.constant(0.5))
+    product = b.fma(only(b, _LOG, x), factor, b.neg(pole))
+    near = b.fma(product, b.constant(2 * _TWO_OVER_PI), _near(b, "g1", table.G1, x))
     is_zero = b.compare("oeq", x, b.constant(0.0))
     near = b.select(is_zero, b.constant(-math.inf), near)
     return _near_or_far(b, x, near, Y1_FAR)
