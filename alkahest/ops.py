@@ -163,8 +163,8 @@ _ROWS = (
         ulp=3,
     ),
     # Trigonometric and hyperbolic
-    Op("sin", 1, _N, "sine, arguments reduced exactly", ("cos(a)",), ulp=2),
-    Op("cos", 1, _N, "cosine, arguments reduced exactly", ("-sin(a)",), ulp=2),
+    Op("sin", 1, _N, "sine, arguments reduced exactly", ("cos(a)",), ulp=3),
+    Op("cos", 1, _N, "cosine, arguments reduced exactly", ("-sin(a)",), ulp=3),
     Op("tan", 1, _N, "tangent, arguments reduced exactly", ("1 + tan(a)**2",), ulp=2),
     Op("asin", 1, _N, "arc sine", ("1/sqrt(1 - a**2)",), ulp=3),
     Op("acos", 1, _N, "arc cosine", ("-1/sqrt(1 - a**2)",), ulp=3),

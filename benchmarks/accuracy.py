@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     print(text)
     if options.docs:
-        pages.replace(PAGE, "measured errors", text)
+        pages.replace(PAGE, options.section, text)
     failed = report.failures(document["records"], promised)
     for failure in failed:
         print(f"ABOVE  {failure}")
@@ -153,6 +153,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--json", type=Path, metavar="FILE", help="write everything there")
     add("--read", type=Path, metavar="FILE", help="measure nothing, take what --json has written")
     add("--docs", action="store_true", help=f"write the tables into {PAGE.name}")
+    add("--section", default="measured errors", metavar="NAME", help="of the markers (%(default)s)")
     add("--quiet", action="store_true", help="no progress")
     return parser
 

@@ -34,6 +34,9 @@ _ROOT = (2.5066282746310007, -1.8328579980459167e-16)
 _TINY = 2.0**-60
 """Below, gamma is 1/x."""
 
+_HUGE = 2.0**1000
+"""Above, the logarithm of gamma is ``x*(log(x) - 1)``."""
+
 
 class _Parts(NamedTuple):
     """``Gamma(x) = exp(high + low) * (factor + factor_low)``, poles apart."""
@@ -113,14 +116,16 @@ def lgamma(b: Lanes, x: Value) -> Value:
     part = b.sub(total, found.high)
     lost = b.add(b.sub(found.high, b.sub(total, part)), b.sub(log_high, part))
     value = b.add(total, b.add(lost, b.add(found.low, log_low)))
-    value = b.select(is_tiny, b.neg(only(b, _LOG, size)), value)
+    log_size = only(b, _LOG, size)
+    value = b.select(is_tiny, b.neg(log_size), value)
+    # What is left of Stirling's formula; its terms one by one overflow earlier than their sum.
+    huge = b.mul(size, b.sub(log_size, b.constant(1.0)))
+    value = b.select(b.compare("ogt", size, b.constant(_HUGE)), huge, value)
     is_zero = b.logic(
         "or", b.compare("oeq", x, b.constant(1.0)), b.compare("oeq", x, b.constant(2.0))
     )
     value = b.select(is_zero, b.constant(0.0), value)
-    infinite = b.constant(math.inf)
-    is_infinite = b.logic("or", found.is_pole, b.compare("ogt", size, b.constant(2.5e305)))
-    return b.select(is_infinite, b.select(b.compare("uno", x, x), x, infinite), value)
+    return b.select(found.is_pole, b.constant(math.inf), value)
 
 
 _SHIFT = 10
