@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -125,6 +126,42 @@ def test_what_was_used_last_stays_at_hand(monkeypatch: pytest.MonkeyPatch) -> No
     assert {address(memory.column(LARGE, DOUBLE)) for _ in range(4)} == {places[3]}
     everything = [memory.column(LARGE, DOUBLE) for _ in range(4)]
     assert {address(column) for column in everything} == set(places)
+
+
+def test_what_is_lent_counts_even_where_all_the_rest_is_at_hand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "_AT_HAND", 2 * memory.SMALLEST)
+    monkeypatch.setattr(memory, "limit", lambda: 3 * memory.SMALLEST)
+    columns = [memory.column(size * LARGE, DOUBLE) for size in (3, 1, 1)]
+    places = [address(column) for column in columns]
+    columns.pop(0)
+    assert [block.address for block in memory._lent] == places[:1]
+    while columns:
+        columns.pop(0)
+    assert [block.address for block in memory._spare] == places[1:]
+    assert not memory._lent
+
+
+def test_garbage_is_collected_while_a_result_is_made() -> None:
+    class Cycle:
+        def __init__(self) -> None:
+            self.itself, self.array = self, memory.column(LARGE // 16, DOUBLE, 1)
+
+    kept = [memory.column(LARGE // 16, DOUBLE, 1) for _ in range(40)]
+    del kept
+    threshold = gc.get_threshold()
+    try:
+        for count in range(1, 24):  # so that the collector runs at every step once
+            gc.disable()
+            gc.collect()
+            Cycle()
+            gc.set_threshold(count, *threshold[1:])
+            gc.enable()
+            assert len(memory.column(LARGE // 16, DOUBLE, 1)) == LARGE // 16
+    finally:
+        gc.set_threshold(*threshold)
+        gc.enable()
 
 
 def test_threads_make_and_drop_results_at_once() -> None:

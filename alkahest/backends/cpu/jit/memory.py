@@ -107,8 +107,9 @@ _spare: deque[_Block] = deque()
 _lent: deque[_Block] = deque()
 """Blocks that nobody uses, the last one used at the end: at hand, and such that the system may have.
 
-Deques, whose single operations are safe in any thread: arrays go away at any time. Whoever takes a
-block out has it alone.
+Deques, whose single operations are safe in any thread: arrays go away at any time, also while a
+tuple of blocks is being made, where the interpreter collects garbage; not while a deque is copied.
+Whoever takes a block out has it alone.
 """
 
 
@@ -141,32 +142,29 @@ def give_back(block: _Block) -> None:
     if sys.is_finalizing():
         return
     _spare.append(block)
-    at_hand = _bytes(_spare)
-    most = min(_AT_HAND, limit())
+    most, at_hand = limit(), _bytes(_spare)
     try:  # another thread may be quicker
-        if at_hand <= most:
-            return
-        while at_hand > most:
+        while at_hand > min(_AT_HAND, most):
             oldest = _spare.popleft()
             at_hand -= oldest.size
             oldest.lend_back()
             _lent.append(oldest)
         kept = at_hand + _bytes(_lent)
-        while kept > limit():
+        while kept > most:
             kept -= _lent.popleft().size
     except IndexError:
         return
 
 
 def _bytes(blocks: deque[_Block]) -> int:
-    return sum([block.size for block in tuple(blocks)])
+    return sum([block.size for block in blocks.copy()])
 
 
 def _take(size: int) -> _Block | None:
     """A kept block for ``size`` bytes, the last one used first."""
     most = max(size * _WASTE, size + _unit(size))
     for blocks in (_spare, _lent):
-        for block in reversed(tuple(blocks)):
+        for block in reversed(blocks.copy()):
             if size <= block.size <= most:
                 try:
                     blocks.remove(block)
