@@ -193,6 +193,7 @@ class Run:
             )
             started = perf_counter()
             matrix = self._matrix(basis, pair_seeds(basis, lcms, of), earlier)
+            del earlier  # much memory, while reducing needs much itself
             built = perf_counter()
             reduced, lower = self._echelon(matrix, basis)
             self._note(degree, len(of), matrix, reduced, started, built)

@@ -1,5 +1,7 @@
 """Matrices depend neither on how many threads look monomials up nor on the rows of earlier ones."""
 
+import weakref
+
 import pytest
 from polysystems import dictionaries, named, system
 from tracing import equal
@@ -68,3 +70,17 @@ def test_a_run_with_threads_gives_the_same_basis_and_trace(monkeypatch, eager, r
             assert dictionaries(one[0]) == dictionaries(many[0])
             assert not record or equal(one[2], many[2])
     assert max(eager) > 1
+
+
+def test_earlier_rows_are_gone_while_the_next_matrix_is_reduced(monkeypatch, eager):
+    polynomials, n = named("katsura-5")
+    echelon, held = f4.Run._echelon, []
+
+    def reduced(self, matrix, basis):
+        assert not any(entries() is not None for entries in held)
+        held.append(weakref.ref(matrix.entries))
+        return echelon(self, matrix, basis)
+
+    monkeypatch.setattr(f4.Run, "_echelon", reduced)
+    f4.groebner_modp(system(polynomials, n), LARGEST_PRIME, MonomialOrder.grevlex(n))
+    assert len(held) > 3
