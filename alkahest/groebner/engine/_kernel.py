@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import marshal
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
@@ -28,6 +31,8 @@ def kernel(signature: str) -> Callable[[_F], _F]:
     """
 
     def decorate(function: _F) -> _F:
+        # Numba looks at the function's own file alone; the name is that of the file in its cache.
+        function.__qualname__ += f"_{_digest_of_parts(function)}"
         compile_: Any = _njit(signature, **_OPTIONS)
         try:
             return cast(_F, compile_(function))
@@ -46,3 +51,29 @@ def inlined(function: _F) -> _F:
 
 intrinsic: Any = numba.extending.intrinsic
 """Numba's decorator of functions that write their own code: types and LLVM instructions."""
+
+
+def _digest_of_parts(function: Any) -> str:
+    """Of the functions that become part of a kernel, and of the constants that it and they use."""
+    digest = hashlib.sha256()
+    waiting = [function]
+    for one in waiting:  # which grows
+        for name in sorted(set(_names(one.__code__))):
+            value = one.__globals__.get(name)
+            # What numba makes of a function, or of one that writes code, knows that function.
+            value = getattr(value, "py_func", getattr(value, "_defn", value))
+            if isinstance(value, FunctionType) and value not in waiting:
+                waiting.append(value)
+                # Version 2 of the format depends on the code alone.
+                digest.update(marshal.dumps(value.__code__, 2))
+            elif isinstance(value, int | float | str):
+                digest.update(f"{name}={value!r};".encode())
+    return digest.hexdigest()[:8]
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Global names of a function and of those defined in it; names of attributes, too."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
