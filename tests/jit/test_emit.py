@@ -179,6 +179,20 @@ def test_vectors_of_a_long_chain_overlap_even_where_it_is_cut() -> None:
     np.testing.assert_allclose(kernel(x)[0], want, rtol=1e-12)
 
 
+def test_a_hundred_thousand_operations_are_compiled() -> None:
+    # u = u/2 + y, over and over.
+    code = [
+        Instruction("add" if k % 2 else "mul", (1 + k if k else 0, k % 2)) for k in range(100_000)
+    ]
+    large = program(code, (1 + len(code),), inputs=("x", "y"))
+    kernel = build(large, accuracy="strict")
+    assert kernel.code.interleave == 1
+    assert largest_piece(kernel.code.ir) < 3000
+    x, y = np.full(9, 0.5), np.linspace(-2.0, 2.0, 9)
+    (want,) = ReferenceEvaluator(large).evaluate(Batch(columns=(x, y), n=9)).outputs
+    np.testing.assert_array_equal(kernel(x, y)[0], want)
+
+
 def largest_piece(ir: str) -> int:
     """Lines of the longest function of one block's code."""
     bodies = re.findall(r"^define internal void @piece\..*?^}", ir, re.MULTILINE | re.DOTALL)
