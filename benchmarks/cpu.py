@@ -20,6 +20,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Command line; returns the exit code."""
     parser = _parser()
     options = parser.parse_args(arguments)
+    if not options.read and find_spec("sympy") is None:
+        parser.error("programs are made by SymPy: pip install sympy")
     if options.read:
         document = results.read(options.read)
     else:

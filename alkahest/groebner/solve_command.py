@@ -53,7 +53,9 @@ def run(options: argparse.Namespace) -> int:
     system = read_file(options)
     if system.field not in (None, QQ):
         raise SolverError(
-            "E-SOLVE-007", f"systems are solved over the rationals, not over {system.field}"
+            "E-SOLVE-007",
+            f"systems are solved over the rationals, not over {system.field}",
+            remediation="alkahest groebner --order lex gives the basis that holds the solutions.",
         )
     with progress_of(options) as progress:
         solutions = solve(

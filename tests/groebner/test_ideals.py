@@ -112,6 +112,7 @@ def test_converting_needs_finitely_many_solutions():
     with pytest.raises(SolverError) as caught:
         GroebnerBasis.compute(["x*y"], "x y").fglm("lex")
     assert caught.value.code == "E-SOLVE-004"
+    assert "reordered(order)" in caught.value.remediation
     assert list(map(str, GroebnerBasis.compute(["x*y - z", "x^2"], "x y z", "lex"))) == [
         "x**2",
         "x*y - z",
