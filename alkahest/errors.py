@@ -295,7 +295,8 @@ CODES: dict[str, ErrorCode] = {
     "E-SOLVE-004": ErrorCode(
         SolverError,
         "the system has infinitely many solutions where finitely many are needed",
-        "Add equations, or compute a GroebnerBasis and look at dimension() and eliminate().",
+        "Add equations. A GroebnerBasis has dimension() and eliminate() for any number of solutions, and "
+        "reordered(order) instead of fglm(order).",
     ),
     "E-SOLVE-005": ErrorCode(
         SolverError,

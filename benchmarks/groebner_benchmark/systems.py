@@ -29,6 +29,9 @@ System = tuple[list[Polynomial], list[str]]
 PRIME = 2**31 - 1
 """The field that systems are timed over, the largest prime of 31 bits."""
 
+UNWRITTEN = "GROEBNER_BENCHMARK_UNWRITTEN"
+"""Environment variable by which a worker leaves its basis unwritten."""
+
 
 def monomial(n: int, *variables: int) -> tuple[int, ...]:
     """Exponents of a product of variables, given by their indices."""

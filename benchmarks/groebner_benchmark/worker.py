@@ -5,7 +5,7 @@
 DEVICE is for this project's engine, which then also prints its seconds by phase. A small system is
 computed first, so that imports, compilation and caches do not count. Prints the processor seconds and
 the wall seconds of the call, and writes the basis to OUT, in msolve's syntax, unless
-GROEBNER_BENCHMARK_UNWRITTEN is set.
+the environment says not to.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 # Also where Python does not put a script's folder on the path (PYTHONSAFEPATH).
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from systems import Polynomial, msolve_text, system, text_of
+from systems import UNWRITTEN, Polynomial, msolve_text, system, text_of
 
 Engine = Callable[..., Callable[[], str]]
 """Polynomials, names, characteristic -> basis as text; the computation is done when called."""
@@ -106,7 +106,7 @@ def main(engine: str, name: str, characteristic: str, out: str, *device: str) ->
     text = run(polynomials, names, p, *device)
     print("CPU", time.process_time() - processor)
     print("WALL", time.perf_counter() - wall)
-    if not os.environ.get("GROEBNER_BENCHMARK_UNWRITTEN"):
+    if not os.environ.get(UNWRITTEN):
         Path(out).write_text(text(), encoding="utf-8")
 
 
