@@ -1,11 +1,16 @@
 """Polynomials found so far, all terms in one pair of arrays."""
 
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
+
+from alkahest.groebner.engine._kernel import kernel
+from alkahest.groebner.engine.packing import field
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +25,32 @@ def grown(array: NDArray[Any], used: int, needed: int) -> NDArray[Any]:
     larger = np.empty((max(needed, 2 * len(array)), *array.shape[1:]), array.dtype)
     larger[:used] = array[:used]
     return larger
+
+
+@kernel(
+    "void(int64, int64[::1], uint64[:, ::1], int64[::1], uint64[:, ::1], uint8[::1], int64[::1],"
+    "int64, int64[::1], int64)"
+)
+def _enter(first, sizes, words, offsets, leads, redundant, sugar, least_sugar, form_at, bits):
+    """Write what belongs to each polynomial from ``first`` on, whose terms are in their place."""
+    for k in range(sizes.size):
+        i = first + k
+        offsets[i + 1] = offsets[i] + sizes[k]
+        for w in range(words.shape[1]):
+            leads[i, w] = words[offsets[i], w]
+        redundant[i] = 0
+        sugar[i] = max(least_sugar, field(leads, i, form_at[0], bits))
+
+
+@kernel("void(int32[::1], uint64[:, ::1], uint64[::1], uint64[:, ::1], uint64[:, ::1])")
+def _line_up(active, leads, guard, active_leads, divisors):
+    for w in range(guard.size):
+        for k in range(active.size):
+            active_leads[k, w] = leads[active[k], w]
+            divisors[w, k] = leads[active[k], w]
+        # Every field, degrees included, at its largest: no monomial has all of them.
+        for k in range(active.size, divisors.shape[1]):
+            divisors[w, k] = ~guard[w]
 
 
 @attrs.define(eq=False)
@@ -75,16 +106,21 @@ class Basis:
         """Number of terms of all polynomials."""
         return int(self.offsets[self.count])
 
+    @property
+    def has_unit(self) -> bool:
+        """Whether a constant is active, beside which nothing else is."""
+        return len(self.active) == 1 and not self.active_leads.any()
+
     def lengths(self) -> NDArray[np.int64]:
         """Number of terms of each polynomial."""
-        return np.diff(self.offsets[: self.count + 1])
+        return self.offsets[1 : self.count + 1] - self.offsets[: self.count]
 
     def append(
         self,
         words: NDArray[np.uint64],
         coefficients: NDArray[np.uint32],
         sizes: NDArray[np.int64],
-        sugar: int | None,
+        sugar: int = 0,
     ) -> int:
         """Add non-zero polynomials and return the index of the first.
 
@@ -92,7 +128,7 @@ class Basis:
             words: their terms, one polynomial after another, shape ``(terms, words)``.
             coefficients: shape ``(terms,)``.
             sizes: number of terms of each polynomial.
-            sugar: their sugar degree, or None for the degrees of their leading monomials.
+            sugar: their sugar degree, where it is more than that of their leading monomial.
         """
         first, start = self.count, self.terms
         count, terms = first + len(sizes), start + len(words)
@@ -104,30 +140,21 @@ class Basis:
         self.sugar = grown(self.sugar, first, count)
         self.words[start:terms] = words
         self.coefficients[start:terms] = coefficients
-        self.offsets[first + 1 : count + 1] = start + np.cumsum(sizes)
-        self.leads[first:count] = self.words[self.offsets[first:count]]
-        self.redundant[first:count] = 0
+        _enter(
+            first, np.ascontiguousarray(sizes), self.words, self.offsets, self.leads,
+            self.redundant, self.sugar, sugar, self.layout.form_at, self.layout.bits,
+        )  # fmt: skip
         self.count = count
-        degrees = self.degrees(self.leads[first:count])
-        self.sugar[first:count] = degrees if sugar is None else np.maximum(degrees, sugar)
         return first
-
-    def degrees(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Degrees of packed monomials."""
-        at = int(self.layout.form_at[0])
-        values = (words[:, at // 64] >> np.uint64(at % 64)) & np.uint64(self.layout.largest)
-        return values.astype(np.int64)
 
     def refresh_active(self) -> None:
         """Take note of which polynomials are redundant."""
-        self.activate(np.nonzero(self.redundant[: self.count] == 0)[0])
+        self.activate((self.redundant[: self.count] == 0).nonzero()[0])
 
     def activate(self, chosen: NDArray[np.signedinteger[Any]]) -> None:
         """Let exactly the chosen polynomials reduce others."""
         self.active = chosen.astype(np.int32)
-        self.active_leads = self.leads[self.active]
-        padded = -(-len(self.active) // 8) * 8
-        self.divisors = np.empty((self.layout.words, padded), np.uint64)
-        self.divisors[:, : len(self.active)] = self.active_leads.T
-        # Every field, degrees included, at its largest: no monomial has all of them.
-        self.divisors[:, len(self.active) :] = (~self.layout.guard)[:, None]
+        count, words = len(chosen), self.layout.words
+        self.active_leads = np.empty((count, words), np.uint64)
+        self.divisors = np.empty((words, -(-count // 8) * 8), np.uint64)
+        _line_up(self.active, self.leads, self.layout.guard, self.active_leads, self.divisors)

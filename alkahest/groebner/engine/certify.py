@@ -122,7 +122,7 @@ def _critical_pairs(
             ones = np.ones(len(leads), np.uint32)
             # The least leading monomial first, as when the basis was computed.
             words = packing.pack(leads[::-1])
-            store.append(words, ones, np.ones(len(leads), np.int64), None)
+            store.append(words, ones, np.ones(len(leads), np.int64))
             queue = PairQueue.empty(packing)
             queue.update(store, 0)
         except ExponentOverflowError:

@@ -54,9 +54,9 @@ def is_confirmed(
     # The least leading monomial first, as when the basis was found.
     sizes = np.diff(trace.offsets)[::-1]
     terms = spans(trace.offsets[:-1][::-1], sizes)
-    store.append(trace.words[terms], coefficients[terms], sizes, None)
+    store.append(trace.words[terms], coefficients[terms], sizes)
     queue.update(store, 0)
-    first = store.append(given.words, given.images(prime), given.sizes, None)
+    first = store.append(given.words, given.images(prime), given.sizes)
     rows = np.arange(first, store.count, dtype=np.int32)
 
     def vanishes(seeds: Seeds) -> bool:

@@ -175,10 +175,11 @@ class Run:
         basis = Basis.empty(self.layout)
         pairs = PairQueue.empty(self.layout)
         coefficients = given.images(self.prime)
-        pairs.update(basis, basis.append(given.words, coefficients, given.sizes, None))
+        pairs.update(basis, basis.append(given.words, coefficients, given.sizes))
         lacking = self._lacking(basis)
         earlier = EarlierRows.none(self.layout)
-        while pairs.count and lacking >= 0 and not _units(basis).any():
+        is_graded = self.order.is_graded
+        while pairs.count and lacking >= 0 and not basis.has_unit:
             degree, lcms, of = pairs.take_lowest()
             if degree < lacking:
                 continue
@@ -201,7 +202,7 @@ class Run:
             if self.record and len(reduced.leads):
                 self._record(matrix, basis, lower, reduced.leads, terms)
             words = matrix.columns[matrix.pivots :].take(terms.columns, axis=0)
-            sugar = None if self.order.is_graded else degree
+            sugar = 0 if is_graded else degree
             first = basis.append(words, terms.values, terms.sizes, sugar)
             pairs.update(basis, first)
             earlier = EarlierRows.of_round(self.layout, matrix, first, terms.sizes, terms.columns)
@@ -276,9 +277,6 @@ class Run:
         self, basis: Basis, input_terms: int, earlier: EarlierRows
     ) -> tuple[EngineBasis, RunReport, Trace | None]:
         """Interreduce the minimal basis: leads stay, tails become normal forms."""
-        unit = _units(basis)
-        if unit.any():
-            basis.activate(basis.active[unit])
         packing = basis.layout
         active = basis.active[packing.descending(basis.active_leads)]
         started = perf_counter()
@@ -330,8 +328,3 @@ class Run:
             **self.algebra.where(),
         )
 
-
-def _units(basis: Basis) -> NDArray[np.bool_]:
-    """Which active polynomials are constants."""
-    units: NDArray[np.bool_] = (basis.active_leads == 0).all(axis=1)
-    return units

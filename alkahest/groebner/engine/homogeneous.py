@@ -75,7 +75,7 @@ class Target:
         packing = layout(self.order, basis.layout.bits)
         words = packing.pack(basis.layout.unpack(basis.words[: basis.terms])[:, :-1])
         result = Basis.empty(packing)
-        result.append(words, basis.coefficients[: basis.terms], basis.lengths(), None)
+        result.append(words, basis.coefficients[: basis.terms], basis.lengths())
         result.activate(_minimal(packing.unpack(result.leads[: result.count])))
         return result
 

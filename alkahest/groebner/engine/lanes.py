@@ -302,7 +302,7 @@ def first_divisor(typingctx, leads, stride, blocks, monomial, guard, words):
 def aligned(count: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """Zeroed uint64 array of ``count`` words that begins on a cache line."""
     raw = np.zeros(count + LANES, dtype=np.uint64)
-    start = (-raw.ctypes.data // 8) % LANES
+    start = (-raw.__array_interface__["data"][0] // 8) % LANES
     return raw[start : start + count]
 
 

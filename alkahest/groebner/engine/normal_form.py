@@ -170,10 +170,10 @@ class _Job:
         words, coefficients, sizes = merged(system, packing, prime)
         store = Basis.empty(packing)
         unused = np.zeros(len(basis.exponents), np.uint32)
-        store.append(packing.pack(basis.exponents), unused, np.diff(basis.offsets), None)
+        store.append(packing.pack(basis.exponents), unused, np.diff(basis.offsets))
         store.refresh_active()
         nonzero = sizes > 0
-        first = store.append(words, np.zeros(len(words), np.uint32), sizes[nonzero], None)
+        first = store.append(words, np.zeros(len(words), np.uint32), sizes[nonzero])
         rows = np.arange(first, store.count, dtype=np.int32)
         matrix = build_matrix(store, rows_as_they_are(store, rows, LOWER), limits)
         return cls(matrix=matrix, coefficients=coefficients, nonzero=nonzero)

@@ -141,6 +141,26 @@ def _update(
     return last
 
 
+@kernel(
+    "int64(uint64[:, ::1], int32[:, ::1], int64[::1], int64, int64, uint64[:, ::1], int32[:, ::1])"
+)
+def _take(pair_lcm, pair_of, pair_degree, count, degree, lcm, of):
+    """Move the pairs of a degree to other arrays; how many they are."""
+    taken = 0
+    for k in range(count):
+        chosen = pair_degree[k] == degree
+        to_lcm, to_of, at = (lcm, of, taken) if chosen else (pair_lcm, pair_of, k - taken)
+        for w in range(lcm.shape[1]):
+            to_lcm[at, w] = pair_lcm[k, w]
+        to_of[at, 0] = pair_of[k, 0]
+        to_of[at, 1] = pair_of[k, 1]
+        if chosen:
+            taken += 1
+        else:
+            pair_degree[at] = pair_degree[k]
+    return taken
+
+
 @attrs.define(eq=False)
 class PairQueue:
     """The critical pairs still to be reduced.
@@ -199,13 +219,9 @@ class PairQueue:
 
     def take_lowest(self) -> tuple[int, NDArray[np.uint64], NDArray[np.int32]]:
         """Remove all pairs of the least degree: the degree, their lcms and their elements."""
-        degrees = self.degree[: self.count]
-        lowest = int(degrees.min())
-        taken = degrees == lowest
-        lcm, of = self.lcm[: self.count][taken], self.of[: self.count][taken]
-        rest = ~taken
-        left = int(rest.sum())
-        for array in (self.lcm, self.of, self.degree):
-            array[:left] = array[: self.count][rest]
-        self.count = left
-        return lowest, lcm, of
+        lowest = int(self.degree[: self.count].min())
+        lcm = np.empty((self.count, self.layout.words), np.uint64)
+        of = np.empty((self.count, 2), np.int32)
+        taken = _take(self.lcm, self.of, self.degree, self.count, lowest, lcm, of)
+        self.count -= taken
+        return lowest, lcm[:taken], of[:taken]

@@ -1,11 +1,16 @@
 """The rows that symbolic preprocessing starts with."""
 
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
+
+from alkahest.groebner.engine._kernel import kernel
+from alkahest.groebner.engine.packing import equal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,22 +36,38 @@ class Seeds:
     multiplier: NDArray[np.uint64]
 
 
+@kernel(
+    "int64(int64[::1], uint64[:, ::1], int32[::1], uint64[:, ::1], int32[::1], uint8[::1],"
+    "uint64[:, ::1])"
+)
+def _distinct(order, lcms, elements, leads, of, kind, multiplier):
+    """Write each half of the pairs once, the first one of an lcm as its pivot; how many."""
+    count = 0
+    before = 0
+    for half in order:
+        pair = half % lcms.shape[0]
+        new_lcm = count == 0 or not equal(lcms, pair, lcms, before)
+        g = elements[half]
+        if not new_lcm and of[count - 1] == g:
+            continue
+        of[count] = g
+        kind[count] = PIVOT if new_lcm else LOWER
+        for w in range(lcms.shape[1]):
+            multiplier[count, w] = lcms[pair, w] - leads[g, w]
+        count += 1
+        before = pair
+    return count
+
+
 def pair_seeds(basis: Basis, lcms: NDArray[np.uint64], of: NDArray[np.int32]) -> Seeds:
     """Both halves of each critical pair, each row once; the shortest of an lcm is its pivot."""
-    monomials = np.concatenate([lcms, lcms])
-    element = np.concatenate([of[:, 0], of[:, 1]])
-    order = np.lexsort((element, basis.lengths()[element], *monomials.T))
-    monomials, element = monomials[order], element[order]
-    new_lcm = np.ones(len(order), np.bool_)
-    new_lcm[1:] = (monomials[1:] != monomials[:-1]).any(axis=1)
-    new_row = new_lcm.copy()
-    new_row[1:] |= element[1:] != element[:-1]
-    monomials, element, new_lcm = monomials[new_row], element[new_row], new_lcm[new_row]
-    return Seeds(
-        of=element,
-        kind=np.where(new_lcm, PIVOT, LOWER).astype(np.uint8),
-        multiplier=monomials - basis.leads[element],
-    )
+    elements = of.T.ravel()
+    words = np.concatenate([lcms, lcms]).T
+    order = np.lexsort((elements, basis.lengths()[elements], *words))
+    rows, kind = np.empty(len(order), np.int32), np.empty(len(order), np.uint8)
+    multiplier = np.empty((len(order), len(words)), np.uint64)
+    count = _distinct(order, lcms, elements, basis.leads, rows, kind, multiplier)
+    return Seeds(of=rows[:count], kind=kind[:count], multiplier=multiplier[:count])
 
 
 def rows_as_they_are(basis: Basis, of: NDArray[np.int32], kind: int) -> Seeds:

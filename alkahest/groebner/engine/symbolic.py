@@ -228,6 +228,57 @@ def _renumber(entries, number, first, last):
         entries[k] = number[entries[k]]
 
 
+@kernel(
+    "UniTuple(int64, 2)(int64[::1], uint64[:, ::1], int32[::1], int32[::1], uint8[::1],"
+    "int64[::1], int64[::1], int32[::1], uint64[:, ::1], int32[::1], int64[::1], int64[::1],"
+    "int64[::1])"
+)
+def _arrange(
+    descending,
+    columns,
+    pivot_row,
+    row_of,
+    row_kind,
+    row_start,
+    offsets,
+    number,
+    ordered,
+    pivot_rows,
+    row_length,
+    row_term,
+    lower,
+):
+    """Number the columns, those with a known pivot first, and describe the rows.
+
+    Returns:
+        How many columns have a pivot, and how many rows are none.
+    """
+    pivots = 0
+    for c in descending:
+        pivots += np.int64(pivot_row[c] >= 0)
+    place = 0
+    beyond = pivots
+    for c in descending:
+        if pivot_row[c] >= 0:
+            to = place
+            pivot_rows[to] = pivot_row[c]
+            place += 1
+        else:
+            to = beyond
+            beyond += 1
+        number[c] = to
+        for w in range(columns.shape[1]):
+            ordered[to, w] = columns[c, w]
+    count = 0
+    for r in range(row_of.size):
+        row_length[r] = row_start[r + 1] - row_start[r]
+        row_term[r] = offsets[row_of[r]] + (1 if row_kind[r] == TAIL else 0)
+        if row_kind[r] != PIVOT:
+            lower[count] = r
+            count += 1
+    return pivots, count
+
+
 @attrs.frozen(kw_only=True, eq=False)
 class SymbolicMatrix:
     """Rows and columns of one round; see :mod:`~alkahest.groebner.engine.reduction`.
@@ -353,26 +404,24 @@ def _matrix(
             slots = empty_slots(len(columns))
             _rehash(slots, columns, ncolumns, layout.salt)
     nrows, used, ncolumns = int(state[_ROWS]), int(state[_ENTRIES]), int(state[_COLUMNS])
-    pivot_row, columns = pivot_row[:ncolumns], columns[:ncolumns]
-    descending = layout.descending(columns)
-    with_pivot = pivot_row[descending] >= 0
-    order = np.concatenate([descending[with_pivot], descending[~with_pivot]])
-    number = np.empty(ncolumns, np.int32)
-    number[order] = np.arange(ncolumns, dtype=np.int32)
-    entries = entries[:used]
+    row_of, entries = row_of[:nrows], entries[:used]
+    number, pivot_rows = np.empty(ncolumns, np.int32), np.empty(ncolumns, np.int32)
+    ordered = np.empty((ncolumns, layout.words), np.uint64)
+    row_length, row_term, lower = (np.empty(nrows, np.int64) for _ in range(3))
+    pivots, nlower = _arrange(
+        layout.descending(columns[:ncolumns]), columns, pivot_row, row_of, row_kind, row_start,
+        basis.offsets, number, ordered, pivot_rows, row_length, row_term, lower,
+    )  # fmt: skip
     team.each(partial(_renumber, entries, number), team.split(used))
-    row_of, row_kind = row_of[:nrows], row_kind[:nrows]
-    tail = row_kind == TAIL
-    pivots = int(with_pivot.sum())
     return SymbolicMatrix(
-        columns=columns[order],
+        columns=ordered,
         pivots=pivots,
         row_of=row_of,
         row_multiplier=row_multiplier[:nrows],
         row_start=row_start[:nrows],
-        row_length=np.diff(row_start[: nrows + 1]),
-        row_term=basis.offsets[row_of] + tail,
+        row_length=row_length,
+        row_term=row_term,
         entries=entries,
-        pivot_row=pivot_row[order[:pivots]],
-        lower=np.nonzero(row_kind != PIVOT)[0],
+        pivot_row=pivot_rows[:pivots],
+        lower=lower[:nlower],
     )
