@@ -11,7 +11,8 @@ import numpy as np
 
 from alkahest.groebner.engine._kernel import kernel
 from alkahest.groebner.engine.euclid import bit_length, fraction
-from alkahest.groebner.engine.lift import Attempt, extend, is_one, numbers, remainder
+from alkahest.groebner.engine.lift import Attempt, extend, is_one, remainder
+from alkahest.groebner.engine.modulus import numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,7 +16,6 @@ time what is missing is the denominator of ``d`` times the coefficient. In the e
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -33,6 +32,7 @@ from alkahest.groebner.engine.euclid import (
     length,
 )
 from alkahest.groebner.engine.lanes import LANES, add_products
+from alkahest.groebner.engine.modulus import Modulus, numbers
 from alkahest.groebner.engine.records import integers_of
 
 if TYPE_CHECKING:
@@ -43,6 +43,9 @@ _SLACK_BITS = 40
 
 _MIX, _PROBE, _WRITE = range(3)
 """What is looked at: a combination, the first coefficient not yet integral, each in turn."""
+
+_GROUP = 1 << 16
+"""Residues of the polynomials that are settled by one call."""
 
 _COMBINATIONS = 2
 """Random combinations that must be integers before a denominator is tried on all coefficients."""
@@ -156,15 +159,11 @@ def _store(digits, limbs, row):
                 limbs[row, at + 1] |= np.uint32(wide >> np.uint64(32))
 
 
-@kernel(
-    "int64(uint32[:, ::1], uint64[::1], uint64[::1], uint32[:, ::1], int64[::1],"
-    "uint32[:, ::1], uint8[::1], int64[::1], int64)"
-)
+@inlined
 def _settle(residues, inverses, primes, cofactors, modulus, limbs, negative, denominator, most):
     """Find the denominator of a polynomial and write the numerators to ``limbs``.
 
-    Returns:
-        1, or 0 when the primes do not suffice.
+    Returns whether the primes suffice; ``residues`` may have further columns.
     """
     ndigits = modulus.size
     digits = np.empty(ndigits, np.int64)
@@ -205,19 +204,19 @@ def _settle(residues, inverses, primes, cofactors, modulus, limbs, negative, den
             continue
         if fraction(modulus, digits, work) == 0 or is_one(work[3]):
             if stage != _MIX:
-                return 0
+                return False
             # The primes may suffice for a single coefficient where a mixture is too much.
             stage = _PROBE if probe < count else _WRITE
             continue
         if not extend(denominator, factors, primes, work[3], scratch):
-            return 0
+            return False
         integral, row = 0, 0
         if stage == _PROBE:
             stage = _MIX
-    return 1
+    return True
 
 
-@kernel("boolean(uint32[:, ::1], uint8[::1], uint32[::1], uint64, uint64)")
+@inlined
 def _agree(limbs, negative, residues, denominator, prime):
     """Whether each row's integer is ``denominator * residue`` modulo ``prime``."""
     for row in range(residues.size):
@@ -231,59 +230,37 @@ def _agree(limbs, negative, residues, denominator, prime):
     return True
 
 
-def numbers(digits: NDArray[np.int64]) -> list[int]:
-    """The numbers whose digits are in the rows of an array, the least significant first."""
-    assert DIGIT_BITS == 24
-    octets = digits.astype("<u4").view(np.uint8).reshape(*digits.shape, 4)[:, :, :3]
-    data, size = octets.tobytes(), 3 * digits.shape[1]
-    return [int.from_bytes(data[at : at + size], "little") for at in range(0, len(data), size)]
+@kernel(
+    "void(uint32[:, ::1], int64[::1], int64[::1], uint64[::1], uint64[::1], uint32[:, ::1],"
+    "int64[::1], int64, uint64, uint32[:, ::1], uint8[::1], int64[:, ::1], uint8[::1])"
+)
+def _settle_each(
+    residues, begins, places, inverses, primes, cofactors, modulus, most, fresh, limbs, negative,
+    denominators, found,
+):  # fmt: skip
+    """Settle polynomials and check them modulo ``fresh``, whose residues are the last column."""
+    for k in range(found.size):
+        own = residues[begins[k] : begins[k + 1]]
+        to = slice(places[k], places[k] + begins[k + 1] - begins[k])
+        found[k] = _settle(
+            own, inverses, primes, cofactors, modulus, limbs[to], negative[to], denominators[k],
+            most,
+        ) and _agree(
+            limbs[to], negative[to], own[:, primes.size], _modulo(denominators[k], fresh), fresh
+        )  # fmt: skip
 
 
-def _digits(value: int, count: int) -> NDArray[np.int64]:
-    """The lowest ``count`` digits of a number, least significant first."""
-    assert DIGIT_BITS == 24
-    octets = np.frombuffer(value.to_bytes(3 * count, "little"), np.uint8).reshape(count, 3)
-    digits: NDArray[np.int64] = octets.astype(np.int64) @ np.array([1, 1 << 8, 1 << 16])
-    return digits
-
-
-@attrs.frozen(eq=False)
-class Modulus:
-    """Primes together with what Chinese remaindering needs of them.
-
-    Attributes:
-        primes: uint64.
-        product: their product.
-        inverses: uint64: of ``product // p`` modulo ``p``.
-        cofactors: uint32, shape ``(primes, ndigits)``: digits of ``product // p``.
-        digits: int64, digits of the product.
-    """
-
-    primes: NDArray[np.uint64]
-    product: int
-    inverses: NDArray[np.uint64]
-    cofactors: NDArray[np.uint32]
-    digits: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, primes: tuple[int, ...]) -> Modulus:
-        """The modulus of distinct primes below 2**31."""
-        product = math.prod(primes)
-        count = -(-(product.bit_length() // DIGIT_BITS + 3) // LANES) * LANES
-        cofactors = [product // p for p in primes]
-        inverses = [pow(c % p, -1, p) for c, p in zip(cofactors, primes, strict=True)]
-        return cls(
-            primes=np.array(primes, np.uint64),
-            product=product,
-            inverses=np.array(inverses, np.uint64),
-            cofactors=np.array([_digits(c, count) for c in cofactors]).astype(np.uint32),
-            digits=_digits(product, count),
-        )
-
-    @property
-    def limbs(self) -> int:
-        """32-bit words that hold any remainder."""
-        return -(-self.product.bit_length() // 32) + 1
+@kernel(
+    "void(uint32[:, ::1], uint8[::1], int64[::1], int64[::1], int64[::1], uint32[::1],"
+    "uint64[::1], uint64, uint8[::1])"
+)
+def _agree_each(limbs, negative, places, offsets, chosen, residues, denominators, prime, agrees):
+    """Whether chosen polynomials agree with the residues of all terms modulo a further prime."""
+    for k in range(chosen.size):
+        i = chosen[k]
+        own = residues[offsets[i] : offsets[i + 1]]
+        to = slice(places[i], places[i] + own.size)
+        agrees[k] = _agree(limbs[to], negative[to], own, denominators[k], prime)
 
 
 @attrs.frozen(eq=False)
@@ -331,6 +308,7 @@ class Lift:
     limbs: NDArray[np.uint32] = attrs.field(init=False)
     negative: NDArray[np.uint8] = attrs.field(init=False)
     denominators: list[int] = attrs.field(init=False)
+    _places: NDArray[np.int64] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         count = len(self.offsets) - 1
@@ -338,6 +316,7 @@ class Lift:
         self.limbs = np.zeros((rows, 1), np.uint32)
         self.negative = np.zeros(rows, np.uint8)
         self.denominators = [0] * count
+        self._places = self.offsets[:-1] + self.leads * np.arange(1, count + 1)
 
     @property
     def settled(self) -> bool:
@@ -371,12 +350,17 @@ class Lift:
         indices: Iterable[int] | None = None,
     ) -> None:
         """Give up polynomials, all or some, that disagree with residues modulo any prime."""
-        chosen = range(len(self.denominators)) if indices is None else list(indices)
-        for column, p in enumerate(primes):
-            for i in chosen:
-                check = residues[self.offsets[i] : self.offsets[i + 1], column]
-                if self.denominators[i] and not self._agrees(i, check, self.denominators[i], p):
-                    self.denominators[i] = 0
+        every = range(len(self.denominators)) if indices is None else indices
+        chosen = np.array([i for i in every if self.denominators[i]], np.int64)
+        agrees = np.empty(len(chosen), np.uint8)
+        for column, p in zip(residues.T, primes, strict=True):
+            _agree_each(
+                self.limbs, self.negative, self._places, self.offsets, chosen,
+                np.ascontiguousarray(column),
+                np.array([self.denominators[i] % p for i in chosen], np.uint64), p, agrees,
+            )  # fmt: skip
+            for i in chosen[agrees == 0]:
+                self.denominators[i] = 0
 
     def settle(
         self,
@@ -409,13 +393,14 @@ class Lift:
         if not indices:
             return
         self.widen(attempt.modulus.limbs)
+        groups = self._groups(indices, attempt)
         if self.threads == 1:
-            for i in indices:
+            for group in groups:
                 checkpoint()
-                self._settle(i, attempt)
+                self._settle(group, attempt)
             return
         with ThreadPoolExecutor(self.threads) as pool:
-            futures = [pool.submit(self._settle, i, attempt) for i in indices]
+            futures = [pool.submit(self._settle, group, attempt) for group in groups]
             try:
                 for future in futures:
                     future.result()
@@ -437,31 +422,32 @@ class Lift:
                 wider[:, : self.limbs.shape[1]] = self.limbs
             self.limbs = wider
 
-    def _settle(self, index: int, attempt: Attempt) -> None:
-        modulus = attempt.modulus
-        residues = attempt.rows(int(self.offsets[index]), int(self.offsets[index + 1]))
-        part = self._rows(index)
-        digits = np.empty(len(modulus.digits), np.int64)
-        found = _settle(
-            np.ascontiguousarray(residues), modulus.inverses, modulus.primes, modulus.cofactors,
-            modulus.digits, self.limbs[part], self.negative[part], digits, attempt.most_bits,
-        )  # fmt: skip
-        if not found:
-            return
-        denominator = numbers(digits[None])[0]
-        if self._agrees(index, residues[:, -1], denominator, attempt.fresh):
-            self.denominators[index] = denominator
+    def _groups(self, indices: list[int], attempt: Attempt) -> list[list[int]]:
+        """Polynomials to settle by one call each, few enough for checkpoints between them."""
+        primes = len(attempt.modulus.primes)
+        groups: list[list[int]] = []
+        room = 0
+        for i in indices:
+            size = int(self.offsets[i + 1] - self.offsets[i]) * primes
+            if room < size or not groups:
+                groups.append([])
+                room = _GROUP
+            groups[-1].append(i)
+            room -= size
+        return groups
 
-    def _agrees(
-        self, index: int, residues: NDArray[np.uint32], denominator: int, prime: int
-    ) -> bool:
-        part = self._rows(index)
-        return denominator > 0 and _agree(
-            self.limbs[part], self.negative[part], np.ascontiguousarray(residues),
-            denominator % prime, prime,
+    def _settle(self, group: list[int], attempt: Attempt) -> None:
+        modulus, bounds = attempt.modulus, [self.offsets[i : i + 2].tolist() for i in group]
+        parts = [attempt.rows(first, last) for first, last in bounds]
+        residues = np.ascontiguousarray(np.concatenate(parts))
+        begins = np.cumsum([0, *(last - first for first, last in bounds)], dtype=np.int64)
+        digits = np.empty((len(group), len(modulus.digits)), np.int64)
+        found = np.empty(len(group), np.uint8)
+        _settle_each(
+            residues, begins, self._places[group], modulus.inverses, modulus.primes,
+            modulus.cofactors, modulus.digits, attempt.most_bits, attempt.fresh, self.limbs,
+            self.negative, digits, found,
         )  # fmt: skip
-
-    def _rows(self, index: int) -> slice:
-        """Where the limbs of a polynomial are."""
-        free = self.leads * (index + 1)
-        return slice(int(self.offsets[index]) + free, int(self.offsets[index + 1]) + free)
+        for i, flag, denominator in zip(group, found.tolist(), numbers(digits), strict=True):
+            if flag:
+                self.denominators[i] = denominator

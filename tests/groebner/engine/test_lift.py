@@ -10,9 +10,11 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from alkahest.groebner.engine import lift as lift_module
 from alkahest.groebner.engine._kernel import kernel
 from alkahest.groebner.engine.euclid import DIGIT_BITS, bit_length, fraction
-from alkahest.groebner.engine.lift import Lift, Modulus
+from alkahest.groebner.engine.lift import Lift
+from alkahest.groebner.engine.modulus import Modulus
 from alkahest.groebner.engine.primes import primes_below
 
 PRIMES = tuple(islice(primes_below(2**31 - 1, []), 80))
@@ -112,7 +114,8 @@ def test_more_than_a_batch_of_64_primes_is_carried():
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_a_checkpoint_that_raises_ends_the_lifting(threads):
+def test_a_checkpoint_that_raises_ends_the_lifting(threads, monkeypatch):
+    monkeypatch.setattr(lift_module, "_GROUP", 5)
     calls = []
 
     def checkpoint():
