@@ -3,11 +3,13 @@
 A replay notices when something vanishes that should not. It cannot notice the opposite: rows that
 vanished modulo the learning prime are not in the record, and modulo other primes they may not vanish.
 So the replayed basis is checked once, modulo one of the other primes: all generators and all
-S-polynomials that the criteria leave must reduce to zero.
+S-polynomials that the criteria leave must reduce to zero. Those of several degrees share a matrix
+as long as it is small.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +25,9 @@ from alkahest.groebner.engine.trace import Trace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+_TOGETHER = 1 << 16
+"""Terms of rows with which no further degree joins a matrix."""
 
 
 def is_confirmed(
@@ -58,16 +63,23 @@ def is_confirmed(
     queue.update(store, 0)
     first = store.append(given.words, given.images(prime), given.sizes)
     rows = np.arange(first, store.count, dtype=np.int32)
-
-    def vanishes(seeds: Seeds) -> bool:
+    for seeds in _to_vanish(store, queue, rows_as_they_are(store, rows, LOWER)):
         matrix = build_matrix(store, seeds, limits, algebra.threads)
         reduced = algebra.echelon(matrix, store.coefficients, prime, 0, limits.checkpoint)
-        return not len(reduced.rows)
-
-    if not vanishes(rows_as_they_are(store, rows, LOWER)):
-        return False
-    while queue.count:
-        _, lcms, of = queue.take_lowest()
-        if not vanishes(pair_seeds(store, lcms, of)):
+        if len(reduced.rows):
             return False
     return True
+
+
+def _to_vanish(store: Basis, queue: PairQueue, seeds: Seeds) -> Iterator[Seeds]:
+    """Rows for one matrix after another: ``seeds`` and those of all pairs."""
+    lengths = store.lengths()
+    while queue.count:
+        _, lcms, of = queue.take_lowest()
+        pairs = pair_seeds(store, lcms, of)
+        if int(lengths[seeds.of].sum()) < _TOGETHER:
+            seeds = seeds.with_rows(pairs)
+        else:
+            yield seeds
+            seeds = pairs
+    yield seeds

@@ -119,9 +119,8 @@ class Division:
         primes, coefficients = self.images.batch(number)
         field, one = moduli(primes), self.program
         images = np.empty((len(one.lower), one.columns, LANES), np.uint32)
-        rows = reduced_rows(one, coefficients, field, self.limits.checkpoint)
-        for image, row in zip(images, rows, strict=True):
-            image[:] = row.reshape(-1, LANES)
+        for first, rows in reduced_rows(one, coefficients, field, self.limits.checkpoint):
+            images[first : first + len(rows)] = rows.reshape(len(rows), one.columns, LANES)
         quotients = images[:, : one.pivots] * inverses_modulo(self.scales, primes)
         images[:, : one.pivots] = quotients % field[0]
         return primes, images

@@ -75,8 +75,8 @@ def reduced_rows(
     coefficients: NDArray[np.uint32],
     field: NDArray[np.uint64],
     checkpoint: Callable[[], None],
-) -> Iterator[NDArray[np.uint64]]:
-    """The lower rows of a round, one after another, pivots eliminated.
+) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+    """The lower rows of a round, block after block, pivots eliminated.
 
     Args:
         one: the round.
@@ -85,11 +85,12 @@ def reduced_rows(
         checkpoint: called between blocks of rows; raises to stop.
 
     Yields:
-        Residues of a row, shape ``(columns * 8,)``, to be used before the next row is asked for. In
-        a pivot column stands what the pivot row was multiplied by.
+        The number of the first row of a block, and residues of its rows, shape
+        ``(n, columns * 8)``, to be used before the next block is asked for. In a pivot column
+        stands what the pivot row was multiplied by.
     """
     size = LANES * one.columns
-    block = max(1, min(4, _BLOCK_BYTES // (8 * size + 1)))
+    block = max(1, min(8, _BLOCK_BYTES // (8 * size + 1)))
     accumulators = aligned(block * size).reshape(block, size)
     for first in range(0, one.results, block):
         checkpoint()
@@ -98,7 +99,7 @@ def reduced_rows(
             accumulators, rows, one.pivot_row, one.entries, one.row_start, one.row_length,
             one.row_term, coefficients, field,
         )  # fmt: skip
-        yield from accumulators[: len(rows)]
+        yield first, accumulators[: len(rows)]
 
 
 @inlined
@@ -114,12 +115,9 @@ def _cancel(lines, column, row, everything, rows, field):
     )
 
 
-@kernel(
-    "int64(uint64[::1], uint32[:, :, ::1], int64, int32[::1], int32[::1], int32[::1], int32[::1],"
-    "uint64[:, ::1], uint8[::1])"
-)
+@inlined
 def _enter_row(accumulator, rows, rank, leads, row_at, lead_of, everything, field, bad):
-    """Reduce the accumulator by the rows entered so far and enter it; its lead, or -1.
+    """Reduce the accumulator by the rows entered so far and enter it; whether it has a lead.
 
     ``accumulator`` begins with the columns without known pivot. Lanes where the row has no entry
     in the lead that the other lanes have are marked in ``bad``.
@@ -141,7 +139,7 @@ def _enter_row(accumulator, rows, rank, leads, row_at, lead_of, everything, fiel
             if not bad[lane] and accumulator[column * LANES + lane] != 0:
                 chosen = k
     if chosen < 0:
-        return -1
+        return False
     column = np.int64(leads[chosen])
     for lane in range(LANES):
         value = accumulator[column * LANES + lane]
@@ -155,7 +153,23 @@ def _enter_row(accumulator, rows, rank, leads, row_at, lead_of, everything, fiel
         store_scaled_line(lines + 64 * c, target + 4 * LANES * c, field.ctypes.data)
     row_at[chosen] = rank
     lead_of[rank] = chosen
-    return chosen
+    return True
+
+
+@kernel(
+    "boolean(uint64[:, ::1], int64, uint32[:, :, ::1], int64, int32[::1], int32[::1], int32[::1],"
+    "int32[::1], uint64[:, ::1], uint8[::1])"
+)
+def _enter_rows(
+    accumulators, pivots, rows, first, leads, row_at, lead_of, everything, field, bad
+):  # fmt: skip
+    """Enter a block of rows, the first of which is number ``first``; whether all have a lead."""
+    for place in range(accumulators.shape[0]):
+        beyond = accumulators[place, LANES * pivots :]
+        rank = first + place
+        if not _enter_row(beyond, rows, rank, leads, row_at, lead_of, everything, field, bad):
+            return False
+    return True
 
 
 @kernel("void(uint64[::1], uint32[:, :, ::1], int32[::1], int32[::1], int32[::1], uint64[:, ::1])")
@@ -254,17 +268,16 @@ def _replay_round(
     everything = np.arange(width, dtype=np.int32)
     row_at = np.full(one.results, -1, np.int32)
     lead_of = np.empty(one.results, np.int32)
-    beyond = aligned(0)
-    for result, reduced in enumerate(reduced_rows(one, coefficients, field, checkpoint)):
-        beyond = reduced[LANES * one.pivots :]
+    for first, block in reduced_rows(one, coefficients, field, checkpoint):
         if not len(one.leads):
-            rows[result] = beyond.reshape(width, LANES)
-        elif (
-            _enter_row(beyond, rows, result, one.leads, row_at, lead_of, everything, field, bad) < 0
+            beyond = block[:, LANES * one.pivots :]
+            rows[first : first + len(block)] = beyond.reshape(len(block), width, LANES)
+        elif not _enter_rows(
+            block, one.pivots, rows, first, one.leads, row_at, lead_of, everything, field, bad
         ):
             return False
     if len(one.leads):
-        _back_reduce(beyond, rows, one.leads, lead_of, everything, field)
+        _back_reduce(aligned(LANES * width), rows, one.leads, lead_of, everything, field)
     else:
         row_at = np.arange(one.results, dtype=np.int32)
     _emit(rows, row_at, one.out_row, one.out_column, coefficients, one.first_term, bad)

@@ -35,6 +35,14 @@ class Seeds:
     kind: NDArray[np.uint8]
     multiplier: NDArray[np.uint64]
 
+    def with_rows(self, more: Seeds) -> Seeds:
+        """These and more rows, whose pivots have other first columns."""
+        return Seeds(
+            of=np.concatenate([self.of, more.of]),
+            kind=np.concatenate([self.kind, more.kind]),
+            multiplier=np.concatenate([self.multiplier, more.multiplier]),
+        )
+
 
 @kernel(
     "int64(int64[::1], uint64[:, ::1], int32[::1], uint64[:, ::1], int32[::1], uint8[::1],"
