@@ -26,7 +26,7 @@ from alkahest.groebner.engine.trace import Trace
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_TOGETHER = 1 << 16
+_TOGETHER = 1 << 20
 """Terms of rows with which no further degree joins a matrix."""
 
 

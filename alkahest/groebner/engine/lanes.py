@@ -315,6 +315,23 @@ def moduli(primes: Sequence[int]) -> np.ndarray[Any, np.dtype[np.uint64]]:
     return field
 
 
+GOLDEN = 0x9E3779B97F4A7C15
+"""From one state of the generator splitmix64 to the next."""
+
+
+@inlined
+def scrambled(state):
+    """The random word that belongs to a state of splitmix64."""
+    z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def seed_of(seed: int, step: int) -> np.uint64:
+    """The generator's first state in one step of a run with that seed."""
+    return np.uint64((seed * 0x2545F4914F6CDD1D + step) % 2**64)
+
+
 @inlined
 def power(base, exponent, prime):
     """``base ** exponent`` modulo ``prime``."""

@@ -19,12 +19,15 @@ import numpy as np
 
 from alkahest.groebner.engine._kernel import kernel
 from alkahest.groebner.engine.lanes import (
+    GOLDEN,
     LANES,
     add_scaled_dense,
     aligned,
     dot_lines,
     inverse,
     moduli,
+    scrambled,
+    seed_of,
 )
 from alkahest.groebner.engine.reduction import ReducedRows, echelon
 
@@ -38,11 +41,18 @@ _WIDTH = 2 * LANES
 
 @kernel(
     "void(uint32[::1], int32[::1], int64[::1], int64[::1], int64[::1], int64[::1], int32[::1],"
-    "uint32[::1], uint64[:, ::1], uint32[:, ::1], int64)"
+    "uint32[::1], uint64[:, ::1], uint64, uint32[:, ::1], int64)"
 )
-def _project(lines, pivot_row, lower, start, length, term, entries, coefficients, field, out, at):
-    """Solve for the pivot columns' lines, then write the lower rows' images to ``out[:, at:]``."""
+def _project(
+    lines, pivot_row, lower, start, length, term, entries, coefficients, field, seed, out, at
+):  # fmt: skip
+    """Choose the other columns' lines at random, solve for the pivot columns' lines, then write
+    the lower rows' images to ``out[:, at:]``."""
     prime = field[0, 0]
+    state = seed
+    for k in range(pivot_row.size * _WIDTH, lines.size):
+        state += np.uint64(GOLDEN)
+        lines[k] = scrambled(state) % prime
     total = np.empty(_WIDTH, np.uint64)
     for column in range(pivot_row.size - 1, -1, -1):
         r = pivot_row[column]
@@ -178,17 +188,12 @@ def independent_rows(
         return lower[:rank]
     width = -(-(rank + 2) // _WIDTH) * _WIDTH
     field = moduli([prime] * LANES)
-    rng = np.random.default_rng(seed)
-    ncolumns = len(matrix.columns)
-    lines = aligned(ncolumns * _WIDTH // 2).view(np.uint32)
+    lines = aligned(len(matrix.columns) * _WIDTH // 2).view(np.uint32)
     images = np.empty((len(lower), width), np.uint32)
     for at in range(0, width, _WIDTH):
-        lines[matrix.pivots * _WIDTH :] = rng.integers(
-            0, prime, (ncolumns - matrix.pivots) * _WIDTH, dtype=np.uint32
-        )
         _project(
             lines, matrix.pivot_row, lower, matrix.row_start, matrix.row_length, matrix.row_term,
-            matrix.entries, coefficients, field, images, at,
+            matrix.entries, coefficients, field, seed_of(seed, at), images, at,
         )  # fmt: skip
     chosen = independent_images(images, rank, prime)
     return lower[chosen] if len(chosen) == rank else None

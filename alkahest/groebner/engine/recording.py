@@ -17,27 +17,65 @@ if TYPE_CHECKING:
     from alkahest.groebner.engine.symbolic import SymbolicMatrix
 
 
-@kernel("void(int64[::1], int32[::1], int64[::1], int64[::1], int32[::1], uint8[::1], uint8[::1])")
-def _mark(lower, pivot_row, start, length, entries, column_used, row_used):
+@kernel(
+    "UniTuple(int64, 4)(int64[::1], int32[::1], int64[::1], int64[::1], int32[::1], int32[::1],"
+    "int32[::1])"
+)
+def _number(lower, pivot_row, start, length, entries, column_number, row_number):
+    """Number the columns and rows that are needed, from zero on; -1 for the others.
+
+    Returns:
+        How many columns, of these with a pivot, rows, and entries of rows are needed.
+    """
+    column_number[:] = -1
+    row_number[:] = -1
     for r in lower:
-        row_used[r] = 1
+        row_number[r] = 0
         for k in range(start[r], start[r] + length[r]):
-            column_used[entries[k]] = 1
-    for column in range(pivot_row.size):
-        if column_used[column]:
+            column_number[entries[k]] = 0
+    columns, pivots = 0, 0
+    for column in range(column_number.size):
+        if column_number[column] < 0:
+            continue
+        column_number[column] = columns
+        columns += 1
+        if column < pivot_row.size:
+            pivots += 1
             r = pivot_row[column]
-            row_used[r] = 1
+            row_number[r] = 0
             for k in range(start[r], start[r] + length[r]):
-                column_used[entries[k]] = 1
+                column_number[entries[k]] = max(column_number[entries[k]], 0)
+    rows, used = 0, 0
+    for r in range(row_number.size):
+        if row_number[r] == 0:
+            row_number[r] = rows
+            rows += 1
+            used += length[r]
+    return columns, pivots, rows, used
 
 
-@kernel("void(int64[::1], int64[::1], int64[::1], int32[::1], int32[::1], int32[::1])")
-def _cut(rows, start, length, entries, number, out):
-    """Copy the entries of some rows, renumbered."""
+@kernel(
+    "void(int32[::1], int32[::1], int32[::1], uint64[:, ::1], int64[::1], int64[::1], int64[::1],"
+    "int32[::1], int32[::1], uint64[:, ::1], int64[::1], int64[::1], int64[::1], int32[::1])"
+)
+def _cut(
+    column_number, row_number, of, multiplier, start, length, term, entries,
+    new_of, new_multiplier, new_start, new_length, new_term, new_entries,
+):  # fmt: skip
+    """Copy what is needed, renumbered."""
     k = 0
-    for r in rows:
+    for r in range(row_number.size):
+        row = row_number[r]
+        if row < 0:
+            continue
+        new_of[row] = of[r]
+        for w in range(multiplier.shape[1]):
+            new_multiplier[row, w] = multiplier[r, w]
+        new_start[row] = k
+        new_length[row] = length[r]
+        new_term[row] = term[r]
         for at in range(start[r], start[r] + length[r]):
-            out[k] = number[entries[at]]
+            new_entries[k] = column_number[entries[at]]
             k += 1
 
 
@@ -51,35 +89,35 @@ def trace_round(
     first_result: int,
 ) -> TraceRound:
     """Cut ``matrix`` down to what the rows ``lower`` need; columns are those of the matrix."""
-    column_used = np.zeros(len(matrix.columns), np.uint8)
-    row_used = np.zeros(len(matrix.row_of), np.uint8)
-    _mark(
-        lower, matrix.pivot_row, matrix.row_start, matrix.row_length, matrix.entries,
-        column_used, row_used,
+    number = np.empty(len(matrix.columns), np.int32)
+    row_number = np.empty(len(matrix.row_of), np.int32)
+    columns, pivots, rows, used = _number(
+        lower, matrix.pivot_row, matrix.row_start, matrix.row_length, matrix.entries, number,
+        row_number,
     )  # fmt: skip
-    number = np.cumsum(column_used, dtype=np.int32) - 1
-    row_number = np.cumsum(row_used, dtype=np.int32) - 1
-    rows = np.nonzero(row_used)[0]
-    lengths = matrix.row_length[rows]
-    pivots = int(column_used[: matrix.pivots].sum())
-    kept = np.nonzero(column_used[: matrix.pivots])[0]
-    entries = np.empty(int(lengths.sum()), np.int32)
-    _cut(rows, matrix.row_start, matrix.row_length, matrix.entries, number, entries)
-    beyond = number - pivots
+    row_of, entries = np.empty(rows, np.int32), np.empty(used, np.int32)
+    multiplier = np.empty((rows, matrix.row_multiplier.shape[1]), np.uint64)
+    start, length, term = (np.empty(rows, np.int64) for _ in range(3))
+    _cut(
+        number, row_number, matrix.row_of, matrix.row_multiplier, matrix.row_start,
+        matrix.row_length, matrix.row_term, matrix.entries, row_of, multiplier, start, length,
+        term, entries,
+    )  # fmt: skip
+    beyond = number[matrix.pivots :] - np.int32(pivots)
     return TraceRound(
-        columns=int(column_used.sum()),
+        columns=columns,
         pivots=pivots,
-        row_of=matrix.row_of[rows],
-        row_multiplier=matrix.row_multiplier[rows],
-        row_start=np.cumsum(lengths) - lengths,
-        row_length=lengths,
-        row_term=matrix.row_term[rows],
+        row_of=row_of,
+        row_multiplier=multiplier,
+        row_start=start,
+        row_length=length,
+        row_term=term,
         entries=entries,
-        pivot_row=row_number[matrix.pivot_row[kept]],
+        pivot_row=row_number[matrix.pivot_row[number[: matrix.pivots] >= 0]],
         lower=row_number[lower].astype(np.int64),
-        leads=beyond[matrix.pivots + leads],
+        leads=beyond[leads],
         out_row=out_row.astype(np.int32),
-        out_column=beyond[matrix.pivots + out_column],
+        out_column=beyond[out_column],
         first_term=first_term,
         first_result=first_result,
     )
