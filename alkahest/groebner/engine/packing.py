@@ -15,7 +15,7 @@ numbers. Every exponent has a field too, and the top bit of each field is free:
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import attrs
@@ -126,6 +126,7 @@ def _compared_fields(weights: NDArray[np.int64]) -> list[tuple[NDArray[np.int64]
     return fields
 
 
+@lru_cache(maxsize=256)
 def layout(order: MonomialOrder, bits: int, seed: int = 0) -> Layout:
     """The packed representation of monomials under ``order`` with fields of ``bits`` bits."""
     nvars = order.nvars
