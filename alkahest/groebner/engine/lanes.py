@@ -283,18 +283,20 @@ def first_divisor(typingctx, leads, stride, blocks, monomial, guard, words):
         tops = _at(builder, guard, _I64)
         found = cgutils.alloca_once_value(builder, _I64(-1))
         lost = cgutils.alloca_once(builder, _V64)
+        def add_lost(start, index):
+            top = builder.load(builder.gep(tops, [index]))
+            word = builder.or_(builder.load(builder.gep(given, [index])), top)
+            place = builder.add(builder.mul(index, stride), start)
+            line = builder.gep(table, [place])
+            lead = _load(builder, builder.ptrtoint(line, _I64), _V64, 8)
+            rest = builder.sub(_splat(builder, word), lead)
+            return builder.and_(builder.not_(rest), _splat(builder, top))
+
         with cgutils.for_range(builder, blocks) as loop:
             start = builder.mul(loop.index, _I64(LANES))
-            builder.store(ir.Constant(_V64, [0] * LANES), lost)
-            with cgutils.for_range(builder, words) as inner:
-                top = builder.load(builder.gep(tops, [inner.index]))
-                word = builder.or_(builder.load(builder.gep(given, [inner.index])), top)
-                place = builder.add(builder.mul(inner.index, stride), start)
-                line = builder.gep(table, [place])
-                lead = _load(builder, builder.ptrtoint(line, _I64), _V64, 8)
-                rest = builder.sub(_splat(builder, word), lead)
-                gone = builder.and_(builder.not_(rest), _splat(builder, top))
-                builder.store(builder.or_(builder.load(lost), gone), lost)
+            builder.store(add_lost(start, _I64(0)), lost)
+            with cgutils.for_range_slice(builder, _I64(1), words, _I64(1)) as (index, _):
+                builder.store(builder.or_(builder.load(lost), add_lost(start, index)), lost)
             divides = builder.icmp_unsigned("==", builder.load(lost), ir.Constant(_V64, [0] * 8))
             bits = builder.zext(builder.bitcast(divides, ir.IntType(LANES)), _I64)
             with builder.if_then(builder.icmp_unsigned("!=", bits, _I64(0))):
