@@ -78,7 +78,7 @@ def timed(
     record, work = record_of(trace), work_of(trace)
     source = primes_below(2**31 - 1000, given.leading())
     primes = [next(source) for _ in range(max(counts))]
-    inputs = np.stack([given.images(p) for p in primes], axis=1)
+    inputs = given.images(primes)
     start = time.perf_counter()
     right_tails = None
     if not among_themselves:
@@ -134,7 +134,7 @@ def timed_lifting(device: Any, name: str) -> dict[str, Any]:
         count += LANES
         while len(columns.primes) < count:
             primes = [next(source) for _ in range(reducer.lanes)]
-            inputs = np.stack([given.images(p) for p in primes], axis=1)
+            inputs = given.images(primes)
             columns.add(reducer.replay_kept(trace, inputs, primes, lambda: None), reducer)
         columns.settle(lift, count, lambda: None)  # loads the kernels
     lift = Lift(offsets, threads, leads=1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 
-import numpy as np
 from polysystems import named, system
 
 from alkahest.groebner.engine.f4 import groebner_modp
@@ -32,7 +31,7 @@ def some_primes(given, count, bound=LARGEST_PRIME - 1000):
 
 def inputs_of(given, primes):
     """What a replay starts from, shape ``(terms, len(primes))``."""
-    return np.stack([given.images(p) for p in primes], axis=1)
+    return given.images(primes)
 
 
 def on_the_processor(trace, given, prime):

@@ -57,7 +57,7 @@ def measured(reducer: GpuReducer, *, quick: bool) -> dict[str, float]:
     products = work.products + work.dense_products
 
     def seconds(what: Any, lanes: int) -> float:
-        inputs = np.stack([given.images(p) for p in primes[:lanes]], axis=1)
+        inputs = given.images(primes[:lanes])
         times = []
         for _ in range(_REPEATS + 1):
             start = perf_counter()

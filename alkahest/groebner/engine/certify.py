@@ -164,7 +164,7 @@ class _Membership:
             raise _outside()
 
     def _replay(self, primes: Sequence[int]) -> NDArray[np.uint32] | None:
-        inputs = np.stack([self.given.images(p) for p in primes], axis=1)
+        inputs = self.given.images(primes)
         coefficients, bad = replay_all(self.trace, inputs, primes, self.limits.checkpoint)
         return None if bad.any() else coefficients
 

@@ -61,7 +61,7 @@ def is_confirmed(
     terms = spans(trace.offsets[:-1][::-1], sizes)
     store.append(trace.words[terms], coefficients[terms], sizes)
     queue.update(store, 0)
-    first = store.append(given.words, given.images(prime), given.sizes)
+    first = store.append(given.words, given.images([prime])[:, 0], given.sizes)
     rows = np.arange(first, store.count, dtype=np.int32)
     for seeds in _to_vanish(store, queue, rows_as_they_are(store, rows, LOWER)):
         matrix = build_matrix(store, seeds, limits, algebra.threads)

@@ -10,6 +10,7 @@ then stands for a search in the hash table of columns. The tables are filled as 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import attrs
@@ -111,8 +112,13 @@ class EarlierRows:
         """
         if not len(self.of):
             return np.empty((0, layout.words), np.uint64)
-        nvars = layout.nvars if self.ncolumns * layout.nvars <= len(self.entries) else 0
-        return layout.pack(np.eye(nvars + 1, layout.nvars, k=-1, dtype=np.uint32))
+        factors = _one_and_variables(layout)
+        return factors if self.ncolumns * layout.nvars <= len(self.entries) else factors[:1]
+
+
+@lru_cache(maxsize=64)
+def _one_and_variables(layout: Layout) -> NDArray[np.uint64]:
+    return layout.pack(np.eye(layout.nvars + 1, layout.nvars, k=-1, dtype=np.uint32))
 
 
 @kernel("void(uint64[::1], int32[::1], uint64[:, ::1], uint64[::1])")

@@ -174,7 +174,7 @@ class Run:
         """
         basis = Basis.empty(self.layout)
         pairs = PairQueue.empty(self.layout)
-        coefficients = given.images(self.prime)
+        coefficients = given.images([self.prime])[:, 0]
         pairs.update(basis, basis.append(given.words, coefficients, given.sizes))
         lacking = self._lacking(basis)
         earlier = EarlierRows.none(self.layout)
@@ -327,4 +327,3 @@ class Run:
             reducer=self.algebra.reducer.name,
             **self.algebra.where(),
         )
-

@@ -283,6 +283,7 @@ def first_divisor(typingctx, leads, stride, blocks, monomial, guard, words):
         tops = _at(builder, guard, _I64)
         found = cgutils.alloca_once_value(builder, _I64(-1))
         lost = cgutils.alloca_once(builder, _V64)
+
         def add_lost(start, index):
             top = builder.load(builder.gep(tops, [index]))
             word = builder.or_(builder.load(builder.gep(given, [index])), top)
@@ -318,10 +319,14 @@ def aligned(count: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
 def moduli(primes: Sequence[int]) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """What the lanes need of their primes, shape ``(4, 8)``: see above."""
     field = aligned(4 * LANES).reshape(4, LANES)
-    field[0] = primes
-    field[1] = field[0] * field[0]
-    field[2] = (1.0 / field[0]).view(np.uint64)
+    field[:3] = _constants(tuple(primes))
     return field
+
+
+@functools.lru_cache(maxsize=64)
+def _constants(primes: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    values = np.array(primes, np.uint64)
+    return np.stack([values, values * values, (1.0 / values).view(np.uint64)])
 
 
 GOLDEN = 0x9E3779B97F4A7C15
@@ -334,11 +339,6 @@ def scrambled(state):
     z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
-
-
-def seed_of(seed: int, step: int) -> np.uint64:
-    """The generator's first state in one step of a run with that seed."""
-    return np.uint64((seed * 0x2545F4914F6CDD1D + step) % 2**64)
 
 
 @inlined

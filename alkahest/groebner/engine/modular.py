@@ -141,7 +141,7 @@ def replay_primes(
 ) -> Images | KeptImages:
     """The images of the basis modulo as many primes as the reducer takes at once."""
     limits.foresee(4 * trace.terms * len(primes))
-    inputs = np.stack([given.images(p) for p in primes], axis=1)
+    inputs = given.images(primes)
     there = lifting(reducer)
     replay = reducer.replay if there is None else there.replay_kept
     return replay(trace, inputs, primes, limits.checkpoint)

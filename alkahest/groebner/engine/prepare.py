@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import attrs
@@ -33,19 +34,26 @@ class Generators:
         starts = np.cumsum(self.sizes) - self.sizes
         return [self.coefficients[at] for at in starts]
 
-    def images(self, prime: int) -> NDArray[np.uint32]:
-        """Coefficients modulo ``prime``, scaled to leading coefficient 1.
+    def images(self, primes: Sequence[int]) -> NDArray[np.uint32]:
+        """Coefficients modulo primes, scaled to leading coefficient 1, shape ``(terms, primes)``.
 
         Raises:
-            ZeroDivisionError: ``prime`` divides a leading coefficient.
+            ZeroDivisionError: a prime divides a leading coefficient.
         """
-        residues = np.array([c % prime for c in self.coefficients], dtype=np.uint64)
-        starts = np.cumsum(self.sizes) - self.sizes
-        leads = residues[starts].tolist()
-        if 0 in leads:
+        moduli = np.array(primes, np.int64)
+        try:
+            residues = np.array(self.coefficients, np.int64)[:, None] % moduli
+        except OverflowError:
+            rows = [[c % p for p in primes] for c in self.coefficients]
+            residues = np.array(rows, np.int64).reshape(-1, len(primes))
+        leads = residues[np.cumsum(self.sizes) - self.sizes]
+        if not leads.all():
             raise ZeroDivisionError
-        scales = np.array([pow(lead, -1, prime) for lead in leads], dtype=np.uint64)
-        product = residues * np.repeat(scales, self.sizes) % np.uint64(prime)
+        scales = [
+            [pow(c, -1, p) for c, p in zip(row, primes, strict=True)] for row in leads.tolist()
+        ]
+        scale = np.array(scales, np.int64).reshape(leads.shape)
+        product = residues * np.repeat(scale, self.sizes, axis=0) % moduli
         return product.astype(np.uint32)
 
 

@@ -27,7 +27,6 @@ from alkahest.groebner.engine.lanes import (
     inverse,
     moduli,
     scrambled,
-    seed_of,
 )
 from alkahest.groebner.engine.reduction import ReducedRows, echelon
 
@@ -193,7 +192,7 @@ def independent_rows(
     for at in range(0, width, _WIDTH):
         _project(
             lines, matrix.pivot_row, lower, matrix.row_start, matrix.row_length, matrix.row_term,
-            matrix.entries, coefficients, field, seed_of(seed, at), images, at,
+            matrix.entries, coefficients, field, np.uint64((seed + at) % 2**64), images, at,
         )  # fmt: skip
     chosen = independent_images(images, rank, prime)
     return lower[chosen] if len(chosen) == rank else None

@@ -97,7 +97,7 @@ def trace_round(
     )  # fmt: skip
     row_of, entries = np.empty(rows, np.int32), np.empty(used, np.int32)
     multiplier = np.empty((rows, matrix.row_multiplier.shape[1]), np.uint64)
-    start, length, term = (np.empty(rows, np.int64) for _ in range(3))
+    start, length, term = np.empty((3, rows), np.int64)
     _cut(
         number, row_number, matrix.row_of, matrix.row_multiplier, matrix.row_start,
         matrix.row_length, matrix.row_term, matrix.entries, row_of, multiplier, start, length,

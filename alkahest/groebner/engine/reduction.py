@@ -30,7 +30,6 @@ import numpy as np
 
 from alkahest.groebner.engine._kernel import kernel
 from alkahest.groebner.engine.lanes import (
-    GOLDEN,
     LANES,
     add_scaled_dense,
     add_scaled_row,
@@ -39,8 +38,6 @@ from alkahest.groebner.engine.lanes import (
     inverse,
     moduli,
     reduce_line,
-    scrambled,
-    seed_of,
 )
 
 if TYPE_CHECKING:
@@ -62,12 +59,15 @@ def vanishing_lanes(prime: int) -> int | None:
     "uint64, uint64[:, ::1])"
 )
 def _combine(accumulator, lower, start, length, term, entries, coefficients, seed, field):
-    """Fill the lanes with random combinations of all lower rows."""
+    """Fill the lanes with random combinations of all lower rows (multipliers: splitmix64)."""
     state = seed
     for r in lower:
         for lane in range(LANES):
-            state += np.uint64(GOLDEN)
-            field[3, lane] = scrambled(state) % field[0, lane]
+            state += np.uint64(0x9E3779B97F4A7C15)
+            z = state
+            z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            field[3, lane] = (z ^ (z >> np.uint64(31))) % field[0, lane]
         add_scaled_row(
             accumulator.ctypes.data,
             entries.ctypes.data + 4 * start[r],
@@ -297,7 +297,7 @@ def echelon(
         accumulator[:] = 0
         if random:
             lanes = LANES
-            mixed = seed_of(seed, reduced)
+            mixed = np.uint64((seed * 0x2545F4914F6CDD1D + reduced) % 2**64)
             _combine(accumulator, matrix.lower, *layout, coefficients, mixed, field)
         else:
             batch = matrix.lower[reduced : reduced + LANES]

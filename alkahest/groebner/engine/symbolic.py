@@ -342,8 +342,9 @@ def _matrix(
     layout = basis.layout
     lengths = basis.lengths()
     nseeds = len(seeds.of)
-    entry_guess = max(int(lengths[seeds.of].sum()) * 2 + 64, len(earlier.entries) * 5 // 4)
-    longest = int(lengths[seeds.of].max(initial=1))
+    sizes = lengths[seeds.of]
+    entry_guess = max(int(sizes.sum()) * 2 + 64, len(earlier.entries) * 5 // 4)
+    longest = int(sizes.max(initial=1))
     column_guess = max(1024, longest * 4, earlier.ncolumns * 5 // 4 + longest)
     state = np.array([nseeds, 0, 0, 0, 0, 0])
     row_of = grown(seeds.of, nseeds, 2 * nseeds + 64)
@@ -407,7 +408,7 @@ def _matrix(
     row_of, entries = row_of[:nrows], entries[:used]
     number, pivot_rows = np.empty(ncolumns, np.int32), np.empty(ncolumns, np.int32)
     ordered = np.empty((ncolumns, layout.words), np.uint64)
-    row_length, row_term, lower = (np.empty(nrows, np.int64) for _ in range(3))
+    row_length, row_term, lower = np.empty((3, nrows), np.int64)
     pivots, nlower = _arrange(
         layout.descending(columns[:ncolumns]), columns, pivot_row, row_of, row_kind, row_start,
         basis.offsets, number, ordered, pivot_rows, row_length, row_term, lower,

@@ -59,6 +59,9 @@ class Team:
 
         Nothing but compiled code that releases the interpreter's lock gains by it.
         """
+        if len(bounds) == 2:
+            work(*bounds)
+            return
         stretches = list(pairwise(bounds))
         if len(stretches) > 1 and self._pool is None:
             self._pool = ThreadPoolExecutor(self.size - 1)
