@@ -142,10 +142,14 @@ def _update(
 
 
 @kernel(
-    "int64(uint64[:, ::1], int32[:, ::1], int64[::1], int64, int64, uint64[:, ::1], int32[:, ::1])"
+    "UniTuple(int64, 2)(uint64[:, ::1], int32[:, ::1], int64[::1], int64, uint64[:, ::1],"
+    "int32[:, ::1])"
 )
-def _take(pair_lcm, pair_of, pair_degree, count, degree, lcm, of):
-    """Move the pairs of a degree to other arrays; how many they are."""
+def _take(pair_lcm, pair_of, pair_degree, count, lcm, of):
+    """Move the pairs of the least degree to other arrays; that degree, and how many they are."""
+    degree = pair_degree[0]
+    for k in range(count):
+        degree = min(degree, pair_degree[k])
     taken = 0
     for k in range(count):
         chosen = pair_degree[k] == degree
@@ -158,7 +162,7 @@ def _take(pair_lcm, pair_of, pair_degree, count, degree, lcm, of):
             taken += 1
         else:
             pair_degree[at] = pair_degree[k]
-    return taken
+    return degree, taken
 
 
 @attrs.define(eq=False)
@@ -219,9 +223,8 @@ class PairQueue:
 
     def take_lowest(self) -> tuple[int, NDArray[np.uint64], NDArray[np.int32]]:
         """Remove all pairs of the least degree: the degree, their lcms and their elements."""
-        lowest = int(self.degree[: self.count].min())
         lcm = np.empty((self.count, self.layout.words), np.uint64)
         of = np.empty((self.count, 2), np.int32)
-        taken = _take(self.lcm, self.of, self.degree, self.count, lowest, lcm, of)
+        lowest, taken = _take(self.lcm, self.of, self.degree, self.count, lcm, of)
         self.count -= taken
         return lowest, lcm[:taken], of[:taken]
