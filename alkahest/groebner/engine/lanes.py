@@ -207,15 +207,15 @@ def _reduced(builder, vector, primes, inverses):
     return _lesser(builder, rest, builder.sub(rest, primes))
 
 
-def _any_bits(builder, vector):
-    """The bitwise or of eight words."""
-    lanes = [builder.extract_element(vector, ir.Constant(_I32, k)) for k in range(LANES)]
-    return functools.reduce(builder.or_, lanes)
+def _nonzero(builder, vector):
+    """A word with a bit for each of eight words that is not zero."""
+    lanes = builder.icmp_unsigned("!=", vector, ir.Constant(_V64, [0] * LANES))
+    return builder.zext(builder.bitcast(lanes, ir.IntType(LANES)), _I64)
 
 
 @intrinsic
 def reduce_line(typingctx, line, field):
-    """Reduce eight words modulo their primes in place; the bitwise or of the residues."""
+    """Reduce eight words modulo their primes in place; a bit for each residue that is not zero."""
     signature = types.int64(types.int64, types.int64)
 
     def codegen(context, builder, sig, args):
@@ -223,11 +223,11 @@ def reduce_line(typingctx, line, field):
         words = _load(builder, line, _V64, 64)
         found = cgutils.alloca_once_value(builder, _I64(0))
         # Most lines of sparse matrices hold zeros, which are recognised faster than reduced.
-        with builder.if_then(builder.icmp_unsigned("!=", _any_bits(builder, words), _I64(0))):
+        with builder.if_then(builder.icmp_unsigned("!=", _nonzero(builder, words), _I64(0))):
             inverses = _line(builder, field, _INVERSES, _VF64)
             rest = _reduced(builder, words, _line(builder, field, 0), inverses)
             builder.store(rest, _at(builder, line, _V64)).align = 64
-            builder.store(_any_bits(builder, rest), found)
+            builder.store(_nonzero(builder, rest), found)
         return builder.load(found)
 
     return signature, codegen
