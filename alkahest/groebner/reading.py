@@ -134,8 +134,7 @@ def _read(source: object, ring: Ring, exact_floats: bool) -> Mapping[Exponents, 
 
 
 def _coerced(terms: Mapping[Exponents, Coefficient], field: Field) -> dict[Exponents, Coefficient]:
-    coerced = {exponents: field.coerce(c) for exponents, c in terms.items()}
-    return {exponents: c for exponents, c in coerced.items() if c}
+    return {e: number for e, c in terms.items() if (number := field.coerce(c))}
 
 
 def _from_gbpoly(source: GbPoly, ring: Ring) -> Mapping[Exponents, Coefficient]:

@@ -146,7 +146,7 @@ def exponent_tuple(exponents: Any, n: int) -> Exponents:
         SolverError: E-SOLVE-001 for a negative one, E-SOLVE-013 for one that is too large.
     """
     try:
-        checked = tuple(operator.index(exponent) for exponent in exponents)
+        checked = tuple(map(operator.index, exponents))
     except TypeError:
         checked = ()
     if len(checked) != n:
@@ -155,7 +155,7 @@ def exponent_tuple(exponents: Any, n: int) -> Exponents:
             f"{exponents!r} are not the exponents of {n} variables",
             remediation="Give one integer for each variable, in their order.",
         )
-    if any(exponent < 0 for exponent in checked):
+    if min(checked, default=0) < 0:
         raise SolverError(
             "E-SOLVE-001",
             f"exponents {checked}: a negative power",

@@ -40,7 +40,11 @@ class Limits:
     deadline: float | None = None
     memory: int | None = None
     progress: ProgressCallback | None = None
-    _start: int = attrs.field(init=False, factory=_resident_bytes)
+    _start: int = attrs.field(init=False)
+
+    @_start.default
+    def _resident_where_limited(self) -> int:
+        return 0 if self.memory is None else _resident_bytes()
 
     @property
     def seconds_left(self) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import attrs
@@ -23,10 +24,11 @@ def numbers(digits: NDArray[np.int64]) -> list[int]:
     return [int.from_bytes(data[at : at + size], "little") for at in range(0, len(data), size)]
 
 
-def _digits(value: int, count: int) -> NDArray[np.int64]:
-    """The lowest ``count`` digits of a number, least significant first."""
+def _digits(values: Sequence[int], count: int) -> NDArray[np.int64]:
+    """The lowest ``count`` digits of each number, least significant first."""
     assert DIGIT_BITS == 24
-    octets = np.frombuffer(value.to_bytes(3 * count, "little"), np.uint8).reshape(count, 3)
+    data = b"".join(value.to_bytes(3 * count, "little") for value in values)
+    octets = np.frombuffer(data, np.uint8).reshape(len(values), count, 3)
     digits: NDArray[np.int64] = octets.astype(np.int64) @ np.array([1, 1 << 8, 1 << 16])
     return digits
 
@@ -60,8 +62,8 @@ class Modulus:
             primes=np.array(primes, np.uint64),
             product=product,
             inverses=np.array(inverses, np.uint64),
-            cofactors=np.array([_digits(c, count) for c in cofactors]).astype(np.uint32),
-            digits=_digits(product, count),
+            cofactors=_digits(cofactors, count).astype(np.uint32),
+            digits=_digits([product], count)[0],
         )
 
     @property

@@ -105,7 +105,7 @@ class Layout:
         """Indices that sort packed monomials, the largest first."""
         keys = ~(packed ^ self.flip)
         if self.words == 1:
-            return np.argsort(keys[:, 0], kind="stable")
+            return keys[:, 0].argsort(kind="stable")
         return np.lexsort(keys.T[::-1])
 
 

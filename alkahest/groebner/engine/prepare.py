@@ -53,7 +53,7 @@ class Generators:
             [pow(c, -1, p) for c, p in zip(row, primes, strict=True)] for row in leads.tolist()
         ]
         scale = np.array(scales, np.int64).reshape(leads.shape)
-        product = residues * np.repeat(scale, self.sizes, axis=0) % moduli
+        product: NDArray[np.int64] = residues * np.repeat(scale, self.sizes, axis=0) % moduli
         return product.astype(np.uint32)
 
 

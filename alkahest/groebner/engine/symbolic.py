@@ -255,7 +255,8 @@ def _arrange(
     """
     pivots = 0
     for c in descending:
-        pivots += np.int64(pivot_row[c] >= 0)
+        if pivot_row[c] >= 0:
+            pivots += 1
     place = 0
     beyond = pivots
     for c in descending:
