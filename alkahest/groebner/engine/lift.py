@@ -163,7 +163,10 @@ def _store(digits, limbs, row):
 def _settle(residues, inverses, primes, cofactors, modulus, limbs, negative, denominator, most):
     """Find the denominator of a polynomial and write the numerators to ``limbs``.
 
-    Returns whether the primes suffice; ``residues`` may have further columns.
+    ``residues`` may have further columns than those of ``primes``.
+
+    Returns:
+        Whether the primes suffice.
     """
     ndigits = modulus.size
     digits = np.empty(ndigits, np.int64)

@@ -42,9 +42,8 @@ class Limits:
     progress: ProgressCallback | None = None
     _start: int = attrs.field(init=False)
 
-    @_start.default
-    def _resident_where_limited(self) -> int:
-        return 0 if self.memory is None else _resident_bytes()
+    def __attrs_post_init__(self) -> None:
+        self._start = 0 if self.memory is None else _resident_bytes()
 
     @property
     def seconds_left(self) -> float | None:
