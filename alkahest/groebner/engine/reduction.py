@@ -30,6 +30,7 @@ import numpy as np
 
 from alkahest.groebner.engine._kernel import kernel
 from alkahest.groebner.engine.lanes import (
+    GOLDEN,
     LANES,
     add_scaled_dense,
     add_scaled_row,
@@ -38,6 +39,7 @@ from alkahest.groebner.engine.lanes import (
     inverse,
     moduli,
     reduce_line,
+    scrambled,
 )
 
 if TYPE_CHECKING:
@@ -63,11 +65,8 @@ def _combine(accumulator, lower, start, length, term, entries, coefficients, see
     state = seed
     for r in lower:
         for lane in range(LANES):
-            state += np.uint64(0x9E3779B97F4A7C15)
-            z = state
-            z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            field[3, lane] = (z ^ (z >> np.uint64(31))) % field[0, lane]
+            state += np.uint64(GOLDEN)
+            field[3, lane] = scrambled(state) % field[0, lane]
         add_scaled_row(
             accumulator.ctypes.data,
             entries.ctypes.data + 4 * start[r],
