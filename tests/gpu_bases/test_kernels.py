@@ -13,7 +13,7 @@ from keptresidues import (
     residues_of,
 )
 from polysystems import dictionaries, named, system
-from traces import inputs_of, learned, on_the_processor, some_primes
+from traces import learned, on_the_processor, some_primes
 
 from alkahest.backends.groebner_gpu import compiling
 from alkahest.backends.groebner_gpu.emulated import EmulatedDevice
@@ -37,7 +37,7 @@ def test_a_replay_is_that_of_the_twins_unlucky_primes_included(device: Gpu, grou
         given, trace = learned(name)
         record = record_of(trace)
         primes = [*some_primes(given, 30), 7, 11, 101]
-        inputs = inputs_of(given, primes)
+        inputs = given.images(primes)
         tails, lucky = replay(EmulatedDevice(), record, inputs, primes, nothing)
         for threads in (64, 256, None):
             shape = Shape(group=group, threads=threads)
@@ -51,7 +51,7 @@ def test_rows_that_do_not_fit_into_shared_memory_are_reduced_in_global_memory(de
     small = Gpu(device=device.device, shared_bytes=2048)
     given, trace = learned("katsura-4")
     primes = some_primes(given, 40)
-    inputs = inputs_of(given, primes)
+    inputs = given.images(primes)
     expected, _ = replay(EmulatedDevice(), record_of(trace), inputs, primes, nothing)
     tails, lucky = replay(small, record_of(trace), inputs, primes, nothing, Shape(group=32))
     assert lucky.all()
@@ -65,7 +65,7 @@ def test_every_lane_of_a_large_replay_is_the_processor_s_image(
 ) -> None:
     given, trace = learned(name)
     primes = some_primes(given, count)
-    tails, lucky = replay(device, record_of(trace), inputs_of(given, primes), primes, nothing)
+    tails, lucky = replay(device, record_of(trace), given.images(primes), primes, nothing)
     assert lucky.all()
     for column in (0, 1, count // 2, count - 1):
         expected, _ = on_the_processor(trace, given, primes[column])

@@ -8,7 +8,7 @@ from hostkernels import HostKernels
 from keptresidues import PRIMES as PRIMES_DOWN
 from keptresidues import assert_lifted, kept_on, lift_of, random_polynomials, residues_of
 from polysystems import dictionaries, named, system
-from traces import inputs_of, learned, some_primes
+from traces import learned, some_primes
 from tracing import equal
 
 from alkahest.backends.groebner_gpu import compiling, twin
@@ -67,7 +67,7 @@ def test_a_replay_by_the_sources_is_that_of_the_twins(compiled, group, threads, 
         given, trace = learned(name)
         record = record_of(trace)
         primes = [*some_primes(given, count - 3), 101, 7, 11]
-        inputs = inputs_of(given, primes)
+        inputs = given.images(primes)
         tails, lucky = replay(EmulatedDevice(), record, inputs, primes, lambda: None)
         shape = Shape(group=group, threads=threads)
         for shared in (227 << 10, 4 * record.columns * group - 4):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from polysystems import named
-from traces import inputs_of, learned, on_the_processor, some_primes
+from traces import learned, on_the_processor, some_primes
 
 from alkahest import (
     GF,
@@ -91,7 +91,7 @@ def test_several_devices_share_the_primes(count):
     assert reducer.lanes == LANES_OF_A_DEVICE * count
     assert reducer.on_gpu
     primes = some_primes(given, 16)
-    images = reducer.replay(trace, inputs_of(given, primes), primes, lambda: None)
+    images = reducer.replay(trace, given.images(primes), primes, lambda: None)
     assert images.on_gpu
     assert images.primes == tuple(primes)
     assert images.lucky == (True,) * 16
@@ -106,7 +106,7 @@ def test_one_of_several_devices_that_fails_fails_the_replay():
     reducer = GpuReducer([EmulatedDevice(), EmulatedDevice(ordinal=1, fails_at=3)])
     primes = some_primes(given, 8)
     with pytest.raises(CudaError, match=r"device 1: .*CUDA_ERROR_LAUNCH_FAILED"):
-        reducer.replay(trace, inputs_of(given, primes), primes, lambda: None)
+        reducer.replay(trace, given.images(primes), primes, lambda: None)
 
 
 @pytest.mark.parametrize("field", [None, GF(65521)], ids=str)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from traces import inputs_of, learned, on_the_processor, some_primes
+from traces import learned, on_the_processor, some_primes
 
 from alkahest import CudaError
 from alkahest.backends.groebner_gpu import compiling
@@ -17,7 +17,7 @@ SYSTEMS = ["katsura-4", "katsura-7", "cyclic-5", "noon-5", "eco-7"]
 def run(name, primes, device=None, checkpoint=lambda: None, shape=None):
     given, trace = learned(name)
     device = device or EmulatedDevice()
-    return replay(device, record_of(trace), inputs_of(given, primes), primes, checkpoint, shape)
+    return replay(device, record_of(trace), given.images(primes), primes, checkpoint, shape)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -50,7 +50,7 @@ def test_a_prime_whose_leads_are_dependent_is_unlucky_at_its_lane_only():
     # Wrong inputs for one lane: its rows vanish, while the others stay as they are.
     given, trace = learned("katsura-4")
     primes = some_primes(given, 6)
-    inputs = inputs_of(given, primes)
+    inputs = given.images(primes)
     good, _ = replay(EmulatedDevice(), record_of(trace), inputs, primes, lambda: None)
     inputs[:, 2] = 1
     tails, lucky = replay(EmulatedDevice(), record_of(trace), inputs, primes, lambda: None)

@@ -29,12 +29,7 @@ def some_primes(given, count, bound=LARGEST_PRIME - 1000):
     return [next(found) for _ in range(count)]
 
 
-def inputs_of(given, primes):
-    """What a replay starts from, shape ``(terms, len(primes))``."""
-    return given.images(primes)
-
-
 def on_the_processor(trace, given, prime):
     """Coefficients of the result modulo one prime, and whether the trace fits it."""
-    images = replay(trace, inputs_of(given, [prime] * LANES), [prime] * LANES, lambda: None)
+    images = replay(trace, given.images([prime] * LANES), [prime] * LANES, lambda: None)
     return images.tails[:, 0], images.lucky[0]
