@@ -47,7 +47,7 @@ def test_a_worker_that_is_killed_in_the_middle_is_made_up_for(client, alone, tmp
 def test_a_deadline_stops_workers_too(client):
     with pytest.raises(SolverError) as caught:
         GroebnerBasis.compute(
-            *system("katsura-9"), executor=client.get_executor(), deadline=0.5, memory=2**33
+            *system("katsura-11"), executor=client.get_executor(), deadline=0.5, memory=2**33
         )
     assert caught.value.code == "E-SOLVE-012"
 

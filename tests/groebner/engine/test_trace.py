@@ -187,7 +187,7 @@ def test_replays_can_be_spread_over_processes():
 
 
 def test_a_deadline_reaches_the_workers_of_an_executor():
-    polynomials, nvars = named("katsura-9")
+    polynomials, nvars = named("katsura-11")
     order = MonomialOrder.grevlex(nvars)
     with (
         ThreadPoolExecutor(1) as pool,
