@@ -7,6 +7,7 @@ input name.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -22,9 +23,6 @@ from alkahest.rules import Rules, batch_shape, check_count, check_integers, repe
 
 _OVERLAP_WORK = 10_000
 """Effort for the exact overlap test of two strided arrays; beyond it they count as overlapping."""
-
-_FEW_PAIRS = 32
-"""Pairs of an output and a column whose memory is compared without further ado."""
 
 
 @attrs.frozen
@@ -90,19 +88,51 @@ def _are_plain(
     targets: Sequence[Any], columns: Sequence[Any], rules: Rules, shape: tuple[int, ...]
 ) -> bool:
     """Whether outputs are contiguous, and apart from each other and from the columns."""
-    if len(targets) != len(rules.outputs) or len(targets) * len(columns) > _FEW_PAIRS:
+    if len(targets) != len(rules.outputs):
         return False
-    seen = list(columns)
     for target, dtype in zip(targets, rules.outputs, strict=True):
         if type(target) is not np.ndarray or target.dtype is not dtype or target.shape != shape:
             return False
         flags = target.flags
         if not (flags.writeable and flags.aligned and flags.c_contiguous):
             return False
-        if any(np.may_share_memory(target, other) for other in seen):
+    return _are_apart(targets, columns)
+
+
+_FEW = 8
+"""Targets that are compared with everything sooner than all addresses are sorted."""
+
+
+def _are_apart(targets: Sequence[NDArray[Any]], columns: Sequence[NDArray[Any]]) -> bool:
+    """Whether no target's bounds in memory meet those of another target or of a column."""
+    if len(targets) <= _FEW:
+        others = [*columns, *targets]
+        return not any(
+            np.may_share_memory(target, other)
+            for i, target in enumerate(targets)
+            for other in others[: len(columns) + i]
+        )
+    bounds = [(*_bounds(array), k < len(targets)) for k, array in enumerate((*targets, *columns))]
+    bounds.sort()
+    end_of_any = end_of_targets = 0
+    for start, end, is_target in bounds:
+        if start < (end_of_any if is_target else end_of_targets):
             return False
-        seen.append(target)
+        end_of_any = max(end_of_any, end)
+        if is_target:
+            end_of_targets = end
     return True
+
+
+def _bounds(array: NDArray[Any]) -> tuple[int, int]:
+    """Addresses of the first byte of an array, and of the one after its last."""
+    start = _address(array)
+    if array.flags.c_contiguous:
+        return start, start + array.nbytes
+    low = high = 0
+    for length, stride in zip(array.shape, array.strides, strict=True):
+        low, high = low + min(0, (length - 1) * stride), high + max(0, (length - 1) * stride)
+    return start + low, start + high + array.itemsize
 
 
 def prepare(
@@ -150,7 +180,8 @@ def prepare(
     targets = None
     if given is not None:
         targets = tuple(_flat_target(array, size) for array in given)
-        flat = tuple(_apart(column, targets) for column in flat)
+        if not _are_apart(targets, flat):
+            flat = tuple(_apart(column, targets) for column in flat)
     return Prepared(
         Batch(columns=flat, n=size, out=targets, stream=stream, threads=threads),
         shape,
@@ -205,11 +236,12 @@ def _check_out(out: Any, rules: Rules, shape: tuple[int, ...]) -> tuple[NDArray[
                 f"out array {i} {fault}",
                 remediation=f"Pass a writeable array like {fresh}.",
             )
-        for j in range(i):
-            if overlap(arrays[j], array):
+    if not _are_apart(arrays, ()):
+        for i, j in itertools.combinations(range(len(arrays)), 2):
+            if overlap(arrays[i], arrays[j]):
                 raise InputError(
                     "E-INPUT-009",
-                    f"out array {i} shares memory with out array {j}",
+                    f"out array {j} shares memory with out array {i}",
                     remediation="Pass arrays that do not overlap.",
                 )
     return arrays

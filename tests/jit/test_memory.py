@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gc
+import platform
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,6 +70,39 @@ def test_several_results_take_over_memory_when_they_are_large_together() -> None
     again = memory.outputs_for(n + 1, dtypes)
     assert len(places & {address(array) for array in again}) == 4  # one is alive
     assert kept.sum() == 3.0 * (n + 1)
+
+
+FAULTS_OF_CALLS = """
+import resource
+
+import numpy as np
+
+from alkahest import ExprPool, compile_expr
+
+pool = ExprPool()
+x, y = pool.symbol("x"), pool.symbol("y")
+fn = compile_expr([x + k * y for k in range(11)], [x, y], backend="cpu-jit", tier="compiled")
+columns = np.ones(20_000), np.ones(20_000)
+for call in (fn, fn.fast_call):
+    for _ in range(5):
+        call(*columns)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(50):
+        call(*columns)
+    print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / 50)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library's memory")
+def test_several_results_are_not_in_new_pages_at_every_call(tmp_path: Path) -> None:
+    script = tmp_path / "faults.py"
+    script.write_text(FAULTS_OF_CALLS)
+    run = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=True
+    )
+    pages = 11 * 20_000 * 8 // 4096
+    assert all(float(line) < pages / 10 for line in run.stdout.splitlines()), run.stdout
+    assert len(run.stdout.splitlines()) == 2
 
 
 def test_a_view_keeps_the_memory_of_its_array() -> None:

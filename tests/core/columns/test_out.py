@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,35 @@ def test_out_may_be_a_column_and_other_overlaps_are_copied(
     memory = np.arange(3.0)
     weigh(memory[1:2], memory, out=memory)
     assert memory.tolist() == [1, 3, 5]
+
+
+@pytest.mark.parametrize(("outputs", "size"), [(2, 60), (12, 1500)])
+def test_arrays_anywhere_in_memory_take_the_right_values_or_are_refused(
+    arithmetic: Arithmetic, outputs: int, size: int
+) -> None:
+    fn = compile_expr([x + y + i for i in range(outputs)], [x, y])
+    random = np.random.default_rng(outputs)
+    refusals = 0
+    for _ in range(300):
+        memory = random.normal(size=size)
+        steps = random.choice([-2, -1, 1, 2], outputs + 2)
+        starts = random.integers(11, size - 11, outputs + 2)
+        arrays = [memory[i : i + 5 * step : step] for i, step in zip(starts, steps, strict=True)]
+        columns, out = arrays[:2], arrays[2:]
+        expected = [columns[0] + columns[1] + i for i in range(outputs)]
+        meeting = [
+            (i, j)
+            for i, j in itertools.combinations(range(outputs), 2)
+            if np.shares_memory(out[i], out[j])
+        ]
+        if meeting:
+            refusals += 1
+            i, j = meeting[0]
+            with refused("E-INPUT-009", f"out array {j} shares memory with out array {i}"):
+                fn(*columns, out=out)
+        else:
+            np.testing.assert_array_equal(fn(*columns, out=out), expected)
+    assert 30 < refusals < 270
 
 
 def test_interleaved_views_do_not_overlap(weigh: CompiledFn, arithmetic: Arithmetic) -> None:

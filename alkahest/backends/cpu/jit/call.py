@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from alkahest.backends.cpu.jit import strided
+from alkahest.backends.cpu.jit import glue, strided
 from alkahest.backends.cpu.jit.glue_code import LONG
 from alkahest.backends.cpu.jit.runtime import runtime
 from alkahest.backends.cpu.jit.threads import default_threads
@@ -97,15 +97,19 @@ def run(
         return 1
     arrays = (*columns, *outputs)
     function, scratch = kernel.address, kernel.scratch
+    starts = glue.addresses(arrays)
     data: Any
     if n == 1 or all(array.strides[0] == array.itemsize for array in arrays):
-        data = (ctypes.c_void_p * len(arrays))(*[_address(array) for array in arrays])
+        data = (ctypes.c_void_p * len(arrays))(*starts)
     else:
         found = strided.plan(
             kernel.address,
             kernel.scratch,
             len(columns),
-            [(_address(array), array.strides[0], array.itemsize) for array in arrays],
+            [
+                (start, array.strides[0], array.itemsize)
+                for start, array in zip(starts, arrays, strict=True)
+            ],
         )
         function, data, scratch = runtime().strided, found.data, found.scratch
     used, chunk = 1, n
@@ -137,11 +141,6 @@ def _shares(n: int, seconds: float, threads: int | None) -> tuple[int, int]:
 
 def _rounded(points: float) -> int:
     return -(-max(1, int(points)) // _ROUND) * _ROUND
-
-
-def _address(array: NDArray[Any]) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
 
 
 def entry(address: int) -> Any:

@@ -22,9 +22,13 @@ from typing import Any
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 _ARRAY_EMPTY = 184
 """Position of ``PyArray_Empty`` in NumPy's table of functions, the same since its first version."""
+
+_DATA = 16
+"""Where an array has the address of its elements, in the layout that :func:`fits` checks."""
 
 MOST_COLUMNS = 512
 """Inputs and outputs whose addresses fit on the stack of a caller; programs with more go slowly."""
@@ -51,16 +55,24 @@ def fits() -> bool:
         return False
     probe = np.arange(3.0)
     words = {
-        offset: ctypes.c_int64.from_address(id(probe) + offset).value for offset in (8, 16, 56)
+        offset: ctypes.c_int64.from_address(id(probe) + offset).value for offset in (8, _DATA, 56)
     }
     shape = ctypes.c_int64.from_address(id(probe) + 32).value
     flags = ctypes.c_int32.from_address(id(probe) + 64).value
     return (
-        words == {8: id(np.ndarray), 16: probe.ctypes.data, 56: id(np.dtype("float64"))}
+        words == {8: id(np.ndarray), _DATA: probe.ctypes.data, 56: id(np.dtype("float64"))}
         and ctypes.c_int32.from_address(id(probe) + 24).value == 1
         and ctypes.c_int64.from_address(shape).value == 3
         and flags & 0x501 == 0x501
     )
+
+
+def addresses(arrays: Sequence[NDArray[Any]]) -> list[int]:
+    """Where each array has its first element."""
+    if fits():
+        word = ctypes.c_int64.from_address
+        return [word(id(array) + _DATA).value for array in arrays]
+    return [array.__array_interface__["data"][0] for array in arrays]
 
 
 @attrs.frozen(kw_only=True)
@@ -163,4 +175,4 @@ def _numpy_function(position: int) -> int:
     return int(ctypes.c_int64.from_address(table + 8 * position).value)
 
 
-__all__ = ["MOST_COLUMNS", "Plain", "fits", "make"]
+__all__ = ["MOST_COLUMNS", "Plain", "addresses", "fits", "make"]

@@ -30,11 +30,10 @@ VARIABLE = "ALKAHEST_KEPT_MEMORY"
 SMALLEST = 4 << 20
 """Bytes of an array from which its memory is kept; the C library reuses smaller ones by itself."""
 
-_SMALLEST_PART, _SEVERAL = 128 << 10, 16 << 20
+_SMALLEST_PART, _SEVERAL = 128 << 10, 31 << 20
 """The same of one of several arrays, and bytes that all of them have at least.
 
-What is free at the end of its memory, the C library gives back to the system when that is more than
-twice the largest piece that it had from it.
+So much the C library can be made to reuse, see :func:`let_the_library_reuse`.
 """
 
 _AT_HAND = 64 << 20
@@ -126,6 +125,19 @@ def ordinary(dtypes: Sequence[np.dtype[Any]]) -> int:
     return min((SMALLEST - 1) // max(sizes), several)
 
 
+@cache
+def let_the_library_reuse() -> None:
+    """Have the C library keep what results up to ``_SEVERAL`` bytes in all leave free.
+
+    What is free at the end of its memory, glibc gives back to the system when that is more than twice
+    the largest piece that it ever mapped and let go, of at most 32 MiB (``M_TRIM_THRESHOLD`` in
+    mallopt(3)). In a process that had none, a function of three outputs would have each of its
+    results in new pages, at ten times the cost of computing it. So it maps a piece here and lets it
+    go: no page of it is ever touched.
+    """
+    np.empty(_SEVERAL, np.uint8)
+
+
 def column(n: int, dtype: np.dtype[Any], least: int = SMALLEST) -> NDArray[Any]:
     """An uninitialised array of shape ``(n,)``, of memory that is kept from ``least`` bytes on."""
     size = n * dtype.itemsize
@@ -196,4 +208,12 @@ def limit() -> int:
     return int(text)
 
 
-__all__ = ["SMALLEST", "VARIABLE", "column", "limit", "ordinary", "outputs_for"]
+__all__ = [
+    "SMALLEST",
+    "VARIABLE",
+    "column",
+    "let_the_library_reuse",
+    "limit",
+    "ordinary",
+    "outputs_for",
+]
