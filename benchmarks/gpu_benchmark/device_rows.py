@@ -80,7 +80,7 @@ class Plan:
 
 def measure(row: Row, plan: Plan, clock: DeviceClock, say: Callable[[str], None]) -> dict[str, Any]:
     """One row's record, for JSON; a contender that fails has its error in it instead of times."""
-    problem = _problem(row, plan)
+    problem = problem_of(row, plan)
     points = len(problem.inputs[0])
     columns = _columns_moved(problem.program)
     record: dict[str, Any] = {
@@ -101,7 +101,7 @@ def measure(row: Row, plan: Plan, clock: DeviceClock, say: Callable[[str], None]
 
 def warm_up(row: Row, plan: Plan, say: Callable[[str], None]) -> None:
     """Have everybody compile a small row, so that no row is charged for the first one's imports."""
-    problem = _problem(row, attrs.evolve(plan, points=1000))
+    problem = problem_of(row, attrs.evolve(plan, points=1000))
     for name, make in plan.makers().items():
         start = time.perf_counter()
         try:
@@ -121,7 +121,8 @@ def _columns_moved(program: Program) -> int:
     return len(read & set(range(len(program.inputs)))) + len(program.outputs)
 
 
-def _problem(row: Row, plan: Plan) -> Problem:
+def problem_of(row: Row, plan: Plan) -> Problem:
+    """A row with its data on the device, at most as many points as fit there."""
     import cupy
 
     program = row.program

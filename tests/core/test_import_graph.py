@@ -36,6 +36,7 @@ FOR_PLUGINS = (
     "alkahest.ops",
     "alkahest.plugin",
     "alkahest.program",
+    "alkahest.result_memory",
     "alkahest.streams",
 )
 """The public modules of core that a plugin may import."""

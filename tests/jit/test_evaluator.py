@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import platform
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -171,3 +174,36 @@ def test_settling_compiles_what_calls_would_wait_with(empty_cache: Any) -> None:
     evaluator.settle()
     column = np.ones(1)
     assert evaluator.evaluate(Batch(columns=(column,), n=1)).report["tier"] == "compiled"
+
+
+FAULTS_OF_CALLS = """
+import resource
+
+import numpy as np
+
+from alkahest import ExprPool, compile_expr
+
+pool = ExprPool()
+x, y = pool.symbol("x"), pool.symbol("y")
+fn = compile_expr([x + k * y for k in range(11)], [x, y], backend="cpu-jit", tier="compiled")
+columns = np.ones(20_000), np.ones(20_000)
+for call in (fn, fn.fast_call):
+    for _ in range(5):
+        call(*columns)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(50):
+        call(*columns)
+    print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / 50)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library's memory")
+def test_several_results_are_not_in_new_pages_at_every_call(tmp_path: Path) -> None:
+    script = tmp_path / "faults.py"
+    script.write_text(FAULTS_OF_CALLS)
+    run = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=True
+    )
+    pages = 11 * 20_000 * 8 // 4096
+    assert all(float(line) < pages / 10 for line in run.stdout.splitlines()), run.stdout
+    assert len(run.stdout.splitlines()) == 2

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from alkahest import ExprPool
-from alkahest.backends.cpu.jit import glue, memory
+from alkahest import ExprPool, result_memory
+from alkahest.backends.cpu.jit import glue
 from alkahest.backends.cpu.jit.evaluator import JitEvaluator
 from alkahest.backends.cpu.jit.glue_code import ON_STACK
 from alkahest.backends.cpu.jit.options import Options
@@ -139,7 +139,7 @@ def test_other_keywords_of_a_call_are_understood(quotient: Any) -> None:
 
 
 def test_large_results_are_made_where_memory_is_kept(quotient: Any) -> None:
-    n = memory.SMALLEST // 8
+    n = result_memory.SMALLEST // 8
     a, b, c = columns(n)
     got = quotient.fast_call(a, b, c)
     assert np.array_equal(got, a * b / c)

@@ -52,6 +52,24 @@ def test_buffers_are_allocated_once_and_given_back_at_exit(child) -> None:
     assert count(every, "cuEventCreate") == count(every, "cuEventDestroy")
 
 
+def test_a_large_result_takes_over_the_memory_of_one_that_is_gone(child) -> None:
+    code = (
+        SETUP
+        + """
+big = np.arange(1e6)
+places = set()
+for _ in range(3):
+    product = fn.call_batch([big, big])
+    assert right(product, big, big)
+    places.add(product.ctypes.data)
+    del product
+result = len(places)
+"""
+    )
+    with child(**THREE) as process:
+        assert process.ask(code) == 1
+
+
 def test_page_locked_memory_is_bounded_whatever_the_batch(child) -> None:
     with child(**THREE) as process:
         code = SETUP + "big = np.arange(5e6); result = right(fn.call_batch([big, big]), big, big)"

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from alkahest import result_memory
 from alkahest.backends.nvptx import arrays, driver, faults
 from alkahest.backends.nvptx.device import Device, open_device
 from alkahest.backends.nvptx.fastcalls import FastCalls
@@ -54,8 +55,8 @@ class NvptxEvaluator:
         import numpy as np
 
         ordinal = driver.check_ordinal(self._ordinal)
-        names = self._artifact.program.output_dtypes
-        outputs = batch.out or tuple(np.empty(batch.n, name) for name in names)
+        dtypes = [np.dtype(name) for name in self._artifact.program.output_dtypes]
+        outputs = batch.out or result_memory.outputs_for(batch.n, dtypes)
         if batch.n == 0:
             return Outcome(outputs=outputs, report={"device": ordinal, "launches": 0, "chunks": 0})
         device = open_device(ordinal)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from alkahest.backends.cpu.jit import call, engine, glue, memory
+from alkahest import result_memory
+from alkahest.backends.cpu.jit import call, engine, glue
 from alkahest.backends.cpu.jit.compile import Compiler, Kernel
 from alkahest.backends.cpu.jit.runtime import runtime
 from alkahest.plugin import Batch, Outcome
@@ -69,7 +70,7 @@ class JitEvaluator:
             )
             if found is not None:
                 return Outcome(outputs=found, report=self._report(kernel, 1))
-        outputs = batch.out or memory.outputs_for(batch.n, self._dtypes)
+        outputs = batch.out or result_memory.outputs_for(batch.n, self._dtypes)
         threads = call.run(kernel, batch.columns, outputs, batch.n, batch.threads)
         return Outcome(outputs=outputs, report=self._report(kernel, threads))
 
@@ -94,7 +95,7 @@ class JitEvaluator:
         """Take all calls by the kernel from now on; short and plain ones by a built-in function."""
         self._quick = self._built_in(kernel, _not_plain, lambda _: call.ALONE, single=False)
         self._quick_below = call.shared_from(kernel)
-        memory.let_the_library_reuse()
+        result_memory.let_the_library_reuse()
         self._kernel = kernel
 
     def make_fast_call(self, fallback: Callable[..., Any], *, single: bool) -> Any:
@@ -131,7 +132,7 @@ class JitEvaluator:
             chunk=plan.chunk,
             shared_from=plan.shared_from,
             released_from=call.released_from(kernel),
-            fresh_limit=memory.ordinary(self._dtypes),
+            fresh_limit=result_memory.ordinary(self._dtypes),
         )
         return glue.make(runtime().fast_call, plain, fallback, kernel, runtime())
 
