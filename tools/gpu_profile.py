@@ -19,6 +19,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,9 @@ def evaluate(rows: list[str], contenders: list[str]) -> None:
         kernel_only=False,
         options={},
     )
-    makers = {known.OURS: known.alkahest_arrays}
+    makers: dict[str, Callable[[known.Problem], known.Contender]] = {
+        known.OURS: known.alkahest_arrays
+    }
     makers |= {name: known.PEERS[name].make for name in contenders if name != known.OURS}
     print(f"machine {json.dumps(machine.facts())}", flush=True)
     for row in formulae.select(rows):
