@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,8 +35,11 @@ from cpu_benchmark.contenders import ALONE, BUILDERS, FIRST, MODULES, OURS, PEER
 BUILD_LIMIT = 20
 """Seconds that a tool may take to build a row."""
 
-BURST = 2e-3
+BURST = 1e-2
 """Seconds that one turn takes at least, so that clocks and caches do not matter."""
+
+WARM = 1 / 4
+"""Of a turn's calls, and one more: made before it, untimed, since others have had the caches."""
 
 FAR = 5.0
 """Times slower than the best at 10**5 points: left out of the largest size."""
@@ -183,13 +187,15 @@ class Session:
         bursts: dict[str, tuple[Burst, int]] = {}
         for name, contender in built.items():
             burst = self._burst(contender, columns)
-            seconds = max(burst(1), burst(1) if n <= 10**5 else 0.0)
+            seconds = burst(1)
             if seconds <= LONGEST:
                 bursts[name] = burst, max(1, min(20_000, round(BURST / max(seconds, 1e-7))))
         turns: dict[str, list[float]] = {name: [] for name in bursts}
+        order = deque(bursts.items())
         for _ in range(self._options.turns):
-            for name, (burst, calls) in bursts.items():
+            for name, (burst, calls) in order:
                 turns[name].append(burst(calls))
+            order.rotate(-1)  # so that nobody is always behind the same one
         # With several threads the neighbours decide the slow turns.
         middle = statistics.median if self._options.threads == 1 else min
         return {name: middle(times) for name, times in turns.items()}
@@ -200,7 +206,8 @@ class Session:
             return contender.burst(arguments)
 
         def burst(calls: int) -> float:
-            call(arguments)
+            for _ in range(1 + int(WARM * calls)):
+                call(arguments)
             repeat = range(calls)
             start = clock()
             for _ in repeat:
