@@ -88,7 +88,7 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = MappingProxyType(
         "acosh": _modes(0.7, 0.7),
         "atanh": _modes(0.7, 0.7),
         "erf": _modes(0.9, 3.5),
-        "erfc": _modes(1.05, 1.5),
+        "erfc": _modes(1, 1.5),
         "erfinv": _modes(3, 3),
         "gamma": _modes(12, 12),
         "lgamma": _modes(8, 8),

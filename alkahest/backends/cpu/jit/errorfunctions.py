@@ -87,7 +87,7 @@ def erfc(b: Lanes, x: Value) -> Value:
     product = b.mul(t, curve)
     p = b.add(start, product)
     p_low = b.add(b.sub(product, b.sub(p, start)), b.fma(t, curve, b.neg(product)))
-    p_low = b.fma(t_low, b.horner(t, table.ERFC_SLOPE), p_low)
+    p_low = b.fma(t_low, b.horner(t, table.ERFC_SLOPE), b.add(p_low, b.constant(table.ERFC_LOW)))
     factor = b.mul(p, shrink)
     factor_low = b.fma(p, shrink, b.neg(factor))
     factor_low = b.fma(p_low, shrink, b.fma(p, shrink_low, factor_low))
