@@ -206,7 +206,9 @@ def _loaded(gpu: Gpu, name: str, group: int) -> Any:
         cu.cuKernelGetAttribute(static, kernel.handle, gpu.ordinal), "cuKernelGetAttribute"
     )
     faults.check(
-        cu.cuKernelSetAttribute(shared, gpu.shared_bytes - int(used), kernel.handle, gpu.ordinal),
+        cu.cuKernelSetAttribute(
+            shared, max(0, gpu.shared_bytes - int(used)), kernel.handle, gpu.ordinal
+        ),
         "cuKernelSetAttribute",
     )
     return kernel
