@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 import numpy as np
 
 from alkahest.groebner.engine._kernel import kernel
 from alkahest.groebner.engine.packing import field
+from alkahest.groebner.engine.threads import Team
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,6 +44,31 @@ def _enter(first, sizes, words, offsets, leads, redundant, sugar, least_sugar, f
         sugar[i] = max(least_sugar, field(leads, i, form_at[0], bits))
 
 
+@kernel("void(uint64[:, ::1], int32[::1], uint64[:, ::1], int64, int64)")
+def _take(monomials, at, words, first, last):
+    for k in range(first, last):
+        for w in range(words.shape[1]):
+            words[k, w] = monomials[at[k], w]
+
+
+@kernel(
+    "void(uint64[:, ::1], int32[::1], uint64[:, ::1], int32[::1], uint32[::1], int64[::1],"
+    "uint64[:, ::1], uint32[::1], int64, int64)"
+)
+def _join(leads, chosen, monomials, at, values, offsets, words, coefficients, first, last):
+    """Write leading monomials, each with 1 and followed by its tail."""
+    for k in range(first, last):
+        place = offsets[k]
+        for w in range(words.shape[1]):
+            words[place, w] = leads[chosen[k], w]
+        coefficients[place] = 1
+        for t in range(place - k, offsets[k + 1] - k - 1):
+            place += 1
+            for w in range(words.shape[1]):
+                words[place, w] = monomials[at[t], w]
+            coefficients[place] = values[t]
+
+
 @kernel("void(int32[::1], uint64[:, ::1], uint64[::1], uint64[:, ::1], uint64[:, ::1])")
 def _line_up(active, leads, guard, active_leads, divisors):
     for w in range(guard.size):
@@ -51,6 +78,17 @@ def _line_up(active, leads, guard, active_leads, divisors):
         # Every field, degrees included, at its largest: no monomial has all of them.
         for k in range(active.size, divisors.shape[1]):
             divisors[w, k] = ~guard[w]
+
+
+class Rows(Protocol):
+    """Sparse rows: sizes, columns and values of all entries, row by row."""
+
+    @property
+    def sizes(self) -> NDArray[np.int64]: ...
+    @property
+    def columns(self) -> NDArray[np.int32]: ...
+    @property
+    def values(self) -> NDArray[np.uint32]: ...
 
 
 @attrs.define(eq=False)
@@ -130,16 +168,67 @@ class Basis:
             sizes: number of terms of each polynomial.
             sugar: their sugar degree, where it is more than that of their leading monomial.
         """
+        self._room_for(len(words))[:] = words
+        return self._include(coefficients, sizes, sugar)
+
+    def append_rows(
+        self, monomials: NDArray[np.uint64], rows: Rows, sugar: int = 0, threads: int = 1
+    ) -> int:
+        """As :meth:`append`, of rows whose columns are ``monomials``."""
+        words = self._room_for(len(rows.columns))
+        with Team(threads) as team:
+            work = partial(_take, monomials, rows.columns, words)
+            team.each(work, team.split(len(words)))
+        return self._include(rows.values, rows.sizes, sugar)
+
+    def with_tails(
+        self,
+        chosen: NDArray[np.int32],
+        monomials: NDArray[np.uint64],
+        tails: Rows,
+        threads: int = 1,
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint32]]:
+        """Monic polynomials of the leading monomials of the chosen ones and of other tails.
+
+        Args:
+            chosen: indices.
+            monomials: of the tails' columns.
+            tails: a row for each of them.
+            threads: that share the work.
+
+        Returns:
+            Where each begins, shape ``(len(chosen) + 1,)``; the words and the coefficients of all
+            their terms.
+        """
+        offsets = np.concatenate([[0], np.cumsum(tails.sizes + 1)])
+        words = np.empty((int(offsets[-1]), self.layout.words), np.uint64)
+        coefficients = np.empty(len(words), np.uint32)
+        with Team(threads) as team:
+            work = partial(
+                _join, self.leads, chosen, monomials, tails.columns, tails.values, offsets, words,
+                coefficients,
+            )  # fmt: skip
+            team.each(work, np.searchsorted(offsets, team.split(len(words))).tolist())
+        return offsets, words, coefficients
+
+    def _room_for(self, terms: int) -> NDArray[np.uint64]:
+        """Where the words of so many terms more belong."""
+        start = self.terms
+        self.words = grown(self.words, start, start + terms)
+        return self.words[start : start + terms]
+
+    def _include(
+        self, coefficients: NDArray[np.uint32], sizes: NDArray[np.int64], sugar: int
+    ) -> int:
+        """Count polynomials whose words are in their place; the index of the first."""
         first, start = self.count, self.terms
-        count, terms = first + len(sizes), start + len(words)
-        self.words = grown(self.words, start, terms)
-        self.coefficients = grown(self.coefficients, start, terms)
+        count, end = first + len(sizes), start + len(coefficients)
+        self.coefficients = grown(self.coefficients, start, end)
+        self.coefficients[start:end] = coefficients
         self.offsets = grown(self.offsets, first + 1, count + 1)
         self.leads = grown(self.leads, first, count)
         self.redundant = grown(self.redundant, first, count)
         self.sugar = grown(self.sugar, first, count)
-        self.words[start:terms] = words
-        self.coefficients[start:terms] = coefficients
         _enter(
             first, np.ascontiguousarray(sizes), self.words, self.offsets, self.leads,
             self.redundant, self.sugar, sugar, self.layout.form_at, self.layout.bits,

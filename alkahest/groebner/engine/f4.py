@@ -201,9 +201,9 @@ class Run:
             terms = DenseTerms.of(reduced.rows)
             if self.record and len(reduced.leads):
                 self._record(matrix, basis, lower, reduced.leads, terms)
-            words = matrix.columns[matrix.pivots :].take(terms.columns, axis=0)
             sugar = 0 if is_graded else degree
-            first = basis.append(words, terms.values, terms.sizes, sugar)
+            monomials = matrix.columns[matrix.pivots :]
+            first = basis.append_rows(monomials, terms, sugar, self.algebra.threads)
             pairs.update(basis, first)
             earlier = EarlierRows.of_round(self.layout, matrix, first, terms.sizes, terms.columns)
             if len(terms.sizes):
@@ -287,16 +287,11 @@ class Run:
         )
         self._note(-1, 0, matrix, tails, started, built)
         terms = DenseTerms.of(tails.rows)
-        offsets = np.concatenate([[0], np.cumsum(terms.sizes + 1)])
-        is_tail = np.ones(int(offsets[-1]), np.bool_)
-        is_tail[offsets[:-1]] = False
-        words = np.empty((len(is_tail), packing.words), np.uint64)
-        words[offsets[:-1]] = basis.leads[active]
-        words[is_tail] = matrix.columns[matrix.pivots :].take(terms.columns, axis=0)
-        values = np.ones(len(is_tail), np.uint32)
-        values[is_tail] = terms.values
+        threads = self.algebra.threads
+        monomials = matrix.columns[matrix.pivots :]
+        offsets, words, values = basis.with_tails(active, monomials, terms, threads)
         result = EngineBasis(
-            exponents=packing.unpack(words, self.algebra.threads),
+            exponents=packing.unpack(words, threads),
             offsets=offsets,
             characteristic=self.prime,
             residues=values,
