@@ -174,12 +174,3 @@ def follow(entries, first, followers, places, at, count):
         entries[first + k] = c
         signs |= c
     return signs >= 0
-
-
-@inlined
-def complete(entries, first, count):
-    """Whether none of so many columns is -1."""
-    signs = np.int32(0)
-    for k in range(count):
-        signs |= entries[first + k]
-    return signs >= 0

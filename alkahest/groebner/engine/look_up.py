@@ -14,7 +14,7 @@ from alkahest.groebner.engine.seeds import TAIL
 
 @kernel(
     "void(uint64[:, ::1], int64[::1], int32[::1], uint8[::1], uint64[:, ::1], int64[::1],"
-    "int32[::1], uint64[:, ::1], uint64[::1], uint64[::1],"
+    "int64[::1], int32[::1], uint64[:, ::1], uint64[::1], uint64[::1],"
     "int32[::1], uint64[:, ::1], int64[::1], int32[::1], int32[::1], uint64[::1], uint64[:, ::1],"
     "int32[:, ::1], int64[::1], int64, int64, int64)"
 )
@@ -25,6 +25,7 @@ def look_up(
     row_kind,
     row_multiplier,
     row_start,
+    row_known,
     entries,
     columns,
     slots,
@@ -42,7 +43,10 @@ def look_up(
     first_row,
     last_row,
 ):
-    """Write the columns of rows' terms to ``entries``, -1 for those that are not known yet."""
+    """Write the columns of rows' terms to ``entries``, -1 for those that are not known yet.
+
+    ``row_known`` gets the number of terms of each row before the first of those.
+    """
     words = salt.size
     mask = np.uint64(slots.size - 1)
     shift = place_shift(slots)
@@ -60,7 +64,9 @@ def look_up(
         if factor >= 0 and follow(
             entries, used, followers[factor], places, origin + start, stop - start
         ):
+            row_known[row] = stop - start
             continue
+        unknown = stop
         first, second = row_multiplier[row, 0], row_multiplier[row, words - 1]
         for t in range(start, stop):
             if factor >= 0 and entries[used] >= 0:
@@ -93,4 +99,7 @@ def look_up(
             if factor >= 0:
                 # Other threads may read or write the same, which is this or still zero.
                 followers[factor, places[origin + t]] = c + 1
+            if c < 0:
+                unknown = min(unknown, t)
             used += 1
+        row_known[row] = unknown - start

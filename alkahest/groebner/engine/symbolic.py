@@ -17,7 +17,7 @@ import numpy as np
 
 from alkahest.groebner.engine._kernel import kernel
 from alkahest.groebner.engine.basis import Basis, grown
-from alkahest.groebner.engine.earlier import EarlierRows, complete, follow, located
+from alkahest.groebner.engine.earlier import EarlierRows, follow, located
 from alkahest.groebner.engine.hashing import empty_slots, enter, hashed, place_shift
 from alkahest.groebner.engine.lanes import first_divisor
 from alkahest.groebner.engine.limits import Limits
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _DONE, _MORE_ROWS, _MORE_ENTRIES, _MORE_COLUMNS, _OVERFLOW, _LOOK_UP = range(6)
 _ROWS, _EXPANDED, _ENTRIES, _COLUMNS, _EXAMINED, _LOOKED_UP = range(6)
 
-_BATCH = 1 << 18
+_BATCH = 1 << 17
 """Entries, at least, that several threads look up at once; fewer are left to one."""
 
 
@@ -45,8 +45,8 @@ def _rehash(slots, columns, count, salt):
 
 @kernel(
     "int64(int64[::1], uint64[:, ::1], int64[::1], uint64[:, ::1], int32[::1], int32[::1],"
-    "uint8[::1], uint64[:, ::1], int64[::1], int32[::1], int32[::1], uint64[:, ::1], uint64[::1],"
-    "uint64[::1], uint64[::1],"
+    "uint8[::1], uint64[:, ::1], int64[::1], int64[::1], int32[::1], int32[::1],"
+    "uint64[:, ::1], uint64[::1], uint64[::1], uint64[::1],"
     "int32[::1], uint64[:, ::1], int64[::1], int32[::1], int32[::1], uint64[::1], uint64[:, ::1],"
     "int32[:, ::1], int64[::1], int64, int64)"
 )
@@ -60,6 +60,7 @@ def _close(
     row_kind,
     row_multiplier,
     row_start,
+    row_known,
     entries,
     pivot_row,
     columns,
@@ -100,7 +101,7 @@ def _close(
             if batch and expanded >= settled:
                 end = used
                 # The more is known, the less of a longer stretch will be missing.
-                wanted = max(batch, used // 8)
+                wanted = max(batch, used // 16)
                 while settled < nrows and end - used < wanted:
                     row_start[settled] = end
                     g = row_of[settled]
@@ -128,10 +129,10 @@ def _close(
             first, second = row_multiplier[expanded, 0], row_multiplier[expanded, words - 1]
             known = expanded < looked_up
             factor, places, origin = -1, earlier_entries, np.int64(0)
-            if known and complete(entries, used, stop - start):
-                used += stop - start
-                start = stop
-            else:
+            if known:
+                used += row_known[expanded]
+                start += row_known[expanded]
+            if start < stop:
                 factor, places, origin = located(
                     g, row_multiplier, expanded, earlier_of, earlier_multiplier, earlier_start,
                     earlier_entries, earlier_new, earlier_slots, factors, variable_at, bits, salt,
@@ -353,6 +354,7 @@ def _matrix(
     row_kind = grown(seeds.kind, nseeds, len(row_of))
     row_multiplier = grown(seeds.multiplier, nseeds, len(row_of))
     row_start = np.empty(len(row_of) + 1, np.int64)
+    row_known = np.empty(len(row_of), np.int64)
     entries = np.empty(entry_guess, np.int32)
     columns = np.empty((column_guess + 1, layout.words), np.uint64)
     pivot_row = np.empty(column_guess + 1, np.int32)
@@ -367,8 +369,8 @@ def _matrix(
     while True:
         status = _close(
             state, basis.words, basis.offsets, basis.divisors, basis.active, row_of, row_kind,
-            row_multiplier, row_start, entries, pivot_row, columns, slots, layout.salt,
-            layout.guard, *reading, batch,
+            row_multiplier, row_start, row_known, entries, pivot_row, columns, slots,
+            layout.salt, layout.guard, *reading, batch,
         )  # fmt: skip
         if status == _DONE:
             break
@@ -380,7 +382,7 @@ def _matrix(
 
             work = partial(
                 look_up, basis.words, basis.offsets, row_of, row_kind, row_multiplier, row_start,
-                entries, columns, slots, layout.salt, *reading,
+                row_known, entries, columns, slots, layout.salt, *reading,
             )  # fmt: skip
             first, last = int(state[_EXPANDED]), int(state[_LOOKED_UP])
             starts = row_start[first : last + 1]
@@ -396,6 +398,7 @@ def _matrix(
             row_kind = grown(row_kind, rows, 2 * rows)
             row_multiplier = grown(row_multiplier, rows, 2 * rows)
             row_start = grown(row_start, rows + 1, 2 * rows + 1)
+            row_known = grown(row_known, rows, 2 * rows)
         elif status == _MORE_ENTRIES:
             longest = int(lengths[row_of[:rows]].max())
             entries = grown(entries, used, len(entries) + longest)
