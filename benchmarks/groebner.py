@@ -57,7 +57,8 @@ LONG = 0.2
 """Of the limit: a contender that takes longer on a system runs once."""
 
 COMPILATION = 600.0
-"""Seconds that the first run of a contender, which does not count, may take."""
+"""Seconds that a first run, which does not count, may take: of each contender on a small system, and
+of what runs on a device on each system."""
 
 QUICK = {"gfp": "katsura-8 cyclic-6 noon-6 eco-10", "qq": "katsura-6 cyclic-6 noon-5 eco-9"}
 
@@ -143,6 +144,9 @@ def _row(
     which: str, field: str, p: int, taking_part: Sequence[engines.Contender], options: Any
 ) -> dict[str, Any]:
     """All contenders on one system, in turns; those that take long run once."""
+    for contender in taking_part:
+        if contender.on_device:
+            engines.run(contender, which, p, COMPILATION, compare=False)
     runs: dict[str, list[engines.Run]] = {c.name: [] for c in taking_part}
     for _ in range(options.repeats):
         for contender in taking_part:

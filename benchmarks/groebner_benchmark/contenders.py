@@ -59,12 +59,14 @@ class Contender:
             the system, the characteristic, a folder for input and the file.
         missing: why it cannot run here, or "".
         fields: ``"gfp"`` and ``"qq"``, or one of them.
+        on_device: whether it computes on a GPU, with kernels that are compiled for each kind of system.
     """
 
     name: str
     command: Callable[[str, int, Path, Path], list[str]]
     missing: str = ""
     fields: tuple[str, ...] = ("gfp", "qq")
+    on_device: bool = False
 
     @property
     def is_ours(self) -> bool:
@@ -129,7 +131,13 @@ def _python(
     asked = subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False)
     missing = f"{python} has no {name}" if asked.returncode else ""
     shown = name if device is None else f"{name} {device}"
-    return Contender(name=shown, command=command, missing=missing, fields=fields)
+    return Contender(
+        name=shown,
+        command=command,
+        missing=missing,
+        fields=fields,
+        on_device=device is not None,
+    )
 
 
 def _msolve(
