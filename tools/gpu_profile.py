@@ -45,7 +45,7 @@ HEADING = ("row", "contender", "ms", "memory, %", "issue, %", "FP64, %", "warps,
 
 def evaluate(rows: list[str], contenders: list[str]) -> None:
     """Evaluate, in the process that is watched; a line of output for each watched evaluation."""
-    import cupy
+    import cupy  # pyright: ignore[reportMissingImports]  # only where there is a GPU
     from gpu_benchmark import contenders as known
     from gpu_benchmark import formulae, machine
     from gpu_benchmark.device_rows import Plan, problem_of
