@@ -19,7 +19,6 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +50,7 @@ def evaluate(rows: list[str], contenders: list[str]) -> None:
     from gpu_benchmark.device_rows import Plan, problem_of
 
     plan = Plan(
-        peers=(),
+        peers=[name for name in contenders if name != known.OURS],
         points=None,
         divisor=1,
         repeats=1,
@@ -59,10 +58,7 @@ def evaluate(rows: list[str], contenders: list[str]) -> None:
         kernel_only=False,
         options={},
     )
-    makers: dict[str, Callable[[known.Problem], known.Contender]] = {
-        known.OURS: known.alkahest_arrays
-    }
-    makers |= {name: known.PEERS[name].make for name in contenders if name != known.OURS}
+    makers = plan.makers()
     print(f"machine {json.dumps(machine.facts())}", flush=True)
     for row in formulae.select(rows):
         problem = problem_of(row, plan)

@@ -206,7 +206,7 @@ class Session:
             return contender.burst(arguments)
 
         def burst(calls: int) -> float:
-            for _ in range(1 + int(WARM * calls)):
+            for _ in range(_warming(calls)):
                 call(arguments)
             repeat = range(calls)
             start = clock()
@@ -288,10 +288,22 @@ class RemoteContender(Contender):
         remote, row, clock = self._asked
 
         def burst(calls: int) -> float:
-            answer = remote.ask(do="time", row=row, columns=path, calls=calls, clock=clock)
+            answer = remote.ask(
+                do="time",
+                row=row,
+                columns=path,
+                warm=_warming(calls),
+                calls=calls,
+                clock=clock,
+            )
             return float(answer["seconds"])
 
         return burst
+
+
+def _warming(calls: int) -> int:
+    """Calls that come before so many that are timed."""
+    return 1 + int(WARM * calls)
 
 
 def _rows(contender: Contender, columns: Any) -> Any:

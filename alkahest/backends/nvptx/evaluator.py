@@ -55,8 +55,10 @@ class NvptxEvaluator:
         import numpy as np
 
         ordinal = driver.check_ordinal(self._ordinal)
-        dtypes = [np.dtype(name) for name in self._artifact.program.output_dtypes]
-        outputs = batch.out or result_memory.outputs_for(batch.n, dtypes)
+        names = self._artifact.program.output_dtypes
+        outputs = batch.out or result_memory.outputs_for(
+            batch.n, [np.dtype(name) for name in names]
+        )
         if batch.n == 0:
             return Outcome(outputs=outputs, report={"device": ordinal, "launches": 0, "chunks": 0})
         device = open_device(ordinal)

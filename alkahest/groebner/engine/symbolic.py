@@ -82,7 +82,8 @@ def _close(
     """Expand rows, find a reducer for every new column, expand that; stops when nothing is new.
 
     May be called again after an array has been enlarged, or after rows that have ``batch`` entries
-    or more have been looked up, unless that is zero: ``state`` says how far it got.
+    or more have been looked up, unless that is zero: ``state`` says how far it got. Of rows that have
+    been looked up, ``row_known`` says how many terms need not be looked at again.
     """
     nrows = state[_ROWS]
     expanded = state[_EXPANDED]
